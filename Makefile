@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thin front for meson (tools/build). Products are in build/.
+
+DESTDIR ?=
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 20
+
+all:
+	@tools/build release build
+
+install: all
+	@tools/install build "$(DESTDIR)" "$(PREFIX)"
+
+# Everything: layers, budgets, unit tests, cases, sanitizers. See also ./check,
+# which installs what is missing first.
+check:
+	@./check --no-install
+
+unit:
+	@tools/build unit build/unit
+	@tools/run-unit build/unit
+
+asan:
+	@tools/build asan build/asan
+	@tools/check-instrumented build/asan/sandglass-core
+
+fuzz:
+	@tools/build fuzz build/fuzz
+	@tools/run-fuzz build/fuzz $(FUZZ_SECONDS)
+
+tidy:
+	@tools/build asan build/asan
+	@tools/run-tidy build/asan
+
+bench: all
+	@bench/run
+
+format:
+	@tools/format
+
+clean:
+	@rm -rf build
+
+.PHONY: all install check unit asan fuzz tidy bench format clean
