@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One leaf cgroup a controller (v1) or one for all (v2), made by the launcher
+ * below a directory that the front has found writable, never used twice, and
+ * removed when init is gone. The plan names directories; all this writes there
+ * are numbers of the plan and a pid.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/core.h"
+
+#define CPU_PERIOD_US 100000u
+
+struct knob {
+	const char *file;
+	char text[48];
+	bool optional;
+};
+
+static int write_at(const char *dir, const char *file, const char *text)
+{
+	char path[MAX_PLAN_PATH + 64];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ssize_t n = write(fd, text, strlen(text));
+	int saved = errno;
+	(void)close(fd); /* cgroupfs: the write has taken effect or failed */
+	errno = saved;
+	return n < 0 ? -1 : 0;
+}
+
+/* The number after `key` (or the first one with key NULL). */
+static uint64_t read_at(const char *dir, const char *file, const char *key)
+{
+	char path[MAX_PLAN_PATH + 64];
+	char text[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, file);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		size_t k = key ? strlen(key) : 0;
+		if (key && (strncmp(line, key, k) != 0 || line[k] != ' '))
+			continue;
+		unsigned long long value = 0;
+		return sscanf(line + k, "%llu", &value) == 1 ? value : 0;
+	}
+	return 0;
+}
+
+static size_t knobs_v1(const struct plan_numbers *n, uint32_t role, struct knob *k)
+{
+	size_t count = 0;
+
+	if (role == CGROUP_V1_MEMORY) {
+		k[count++] = (struct knob){.file = "memory.limit_in_bytes"};
+		k[count++] = (struct knob){.file = "memory.memsw.limit_in_bytes", .optional = true};
+		for (size_t i = 0; i < count; i++)
+			(void)snprintf(k[i].text, sizeof(k[i].text), "%llu",
+				       (unsigned long long)n->memory_bytes);
+	} else if (role == CGROUP_V1_PIDS) {
+		k[count] = (struct knob){.file = "pids.max"};
+		/* init counts too */
+		(void)snprintf(k[count++].text, sizeof(k->text), "%llu",
+			       (unsigned long long)n->pids + 1);
+	} else {
+		k[count] = (struct knob){.file = "cpu.cfs_period_us"};
+		(void)snprintf(k[count++].text, sizeof(k->text), "%u", CPU_PERIOD_US);
+		k[count] = (struct knob){.file = "cpu.cfs_quota_us"};
+		(void)snprintf(k[count++].text, sizeof(k->text), "%llu",
+			       (unsigned long long)n->cpus_milli * CPU_PERIOD_US / 1000);
+	}
+	return count;
+}
+
+static size_t knobs_v2(const struct plan_numbers *n, struct knob *k)
+{
+	size_t count = 0;
+
+	if (n->memory_bytes != UINT64_MAX) {
+		k[count] = (struct knob){.file = "memory.max"};
+		(void)snprintf(k[count++].text, sizeof(k->text), "%llu",
+			       (unsigned long long)n->memory_bytes);
+		k[count++] =
+			(struct knob){.file = "memory.swap.max", .text = "0", .optional = true};
+	}
+	if (n->pids != UINT64_MAX) {
+		k[count] = (struct knob){.file = "pids.max"};
+		(void)snprintf(k[count++].text, sizeof(k->text), "%llu",
+			       (unsigned long long)n->pids + 1);
+	}
+	if (n->cpus_milli != UINT64_MAX) {
+		k[count] = (struct knob){.file = "cpu.max"};
+		(void)snprintf(k[count++].text, sizeof(k->text), "%llu %u",
+			       (unsigned long long)n->cpus_milli * CPU_PERIOD_US / 1000,
+			       CPU_PERIOD_US);
+	}
+	return count;
+}
+
+static void remove_all(const struct core *c)
+{
+	/* A dead task leaves its cgroup a moment after it was reaped: at most 50 ms. */
+	static const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (size_t i = 0; i < c->p->cgroup_count; i++)
+		for (int tries = 0; rmdir(c->p->cgroups[i].dir) < 0 && errno == EBUSY && tries < 50;
+		     tries++)
+			(void)nanosleep(&pause, NULL);
+}
+
+void cgroup_make(const struct core *c)
+{
+	struct knob knobs[4];
+
+	for (size_t i = 0; i < c->p->cgroup_count; i++) {
+		const struct plan_cgroup *g = &c->p->cgroups[i];
+		if (mkdir(g->dir, 0755) < 0) {
+			int saved = errno;
+			remove_all(c);
+			core_die(STAGE_CGROUP, saved, g->dir);
+		}
+		size_t count = g->role == CGROUP_V2 ? knobs_v2(&c->p->n, knobs)
+						    : knobs_v1(&c->p->n, g->role, knobs);
+		for (size_t k = 0; k < count; k++) {
+			if (write_at(g->dir, knobs[k].file, knobs[k].text) < 0 &&
+			    !(knobs[k].optional && errno == ENOENT)) {
+				int saved = errno;
+				remove_all(c);
+				core_die(STAGE_CGROUP, saved, knobs[k].file);
+			}
+		}
+	}
+}
+
+void cgroup_enter(const struct core *c, pid_t child)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%d", (int)child);
+	for (size_t i = 0; i < c->p->cgroup_count; i++)
+		if (write_at(c->p->cgroups[i].dir, "cgroup.procs", text) < 0)
+			core_die(STAGE_CGROUP, errno, c->p->cgroups[i].dir);
+}
+
+void cgroup_finish(const struct core *c, struct report *usage)
+{
+	for (size_t i = 0; i < c->p->cgroup_count; i++) {
+		const char *dir = c->p->cgroups[i].dir;
+		uint64_t peak = 0;
+		uint64_t kills = 0;
+		uint64_t forks = 0;
+		if (c->p->cgroups[i].role == CGROUP_V1_MEMORY) {
+			peak = read_at(dir, "memory.max_usage_in_bytes", NULL);
+			kills = read_at(dir, "memory.oom_control", "oom_kill");
+		} else if (c->p->cgroups[i].role == CGROUP_V1_PIDS) {
+			forks = read_at(dir, "pids.events", "max");
+		} else if (c->p->cgroups[i].role == CGROUP_V2) {
+			peak = read_at(dir, "memory.peak", NULL);
+			kills = read_at(dir, "memory.events", "oom_kill");
+			forks = read_at(dir, "pids.events", "max");
+		}
+		if (peak)
+			usage->peak_memory_bytes = peak;
+		usage->flags |= (kills ? REPORT_MEMORY : 0u) | (forks ? REPORT_PIDS : 0u);
+	}
+	remove_all(c);
+}

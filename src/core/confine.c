@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What init and the command give up: capabilities (both), resource limits and
+ * Landlock (the command). Nothing here can widen anything: every call only
+ * takes away, and each failure ends the process before the command runs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
+
+#include "base/base.h"
+#include "core/core.h"
+#include "core/landlock_abi.h"
+#include "core/sys.h"
+
+/* Empties the bounding, ambient and all other sets; then no execve can give one back. */
+void caps_drop(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}};
+
+	for (unsigned long cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+		;
+	if (errno != EINVAL)
+		core_die(STAGE_CAPS, errno, "bounding set");
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		core_die(STAGE_CAPS, errno, "ambient set");
+	if (syscall(SYS_capset, &head, data) < 0)
+		core_die(STAGE_CAPS, errno, "capset");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		core_die(STAGE_CAPS, errno, "no_new_privs");
+}
+
+static void limit(int resource, uint64_t soft, uint64_t hard)
+{
+	struct rlimit now;
+
+	if (getrlimit(resource, &now) < 0)
+		core_die(STAGE_RLIMIT, errno, "getrlimit");
+	if (now.rlim_max != RLIM_INFINITY && hard > now.rlim_max)
+		hard = now.rlim_max;
+	now.rlim_cur = soft < hard ? soft : hard;
+	now.rlim_max = hard;
+	if (setrlimit(resource, &now) < 0)
+		core_die(STAGE_RLIMIT, errno, "setrlimit");
+}
+
+/*
+ * RLIMIT_NPROC counts per user namespace and uid since Linux 5.14, so it bounds
+ * this sandbox alone. RLIMIT_CORE is 1, not 0: 0 still starts a piped core
+ * handler on the host (core(5)).
+ */
+void rlimit_apply(const struct core *c)
+{
+	const struct plan_numbers *n = &c->p->n;
+
+	limit(RLIMIT_CORE, 1, 1);
+	if (n->flags & PLAN_BARE)
+		return;
+	if (n->pids != UINT64_MAX)
+		limit(RLIMIT_NPROC, n->pids + 1, n->pids + 1); /* init counts too */
+	if (n->cpu_ms != UINT64_MAX)
+		limit(RLIMIT_CPU, (n->cpu_ms + 999) / 1000, (n->cpu_ms + 999) / 1000 + 5);
+}
+
+static void allow(int ruleset, const char *path, uint64_t rights)
+{
+	struct stat st;
+
+	AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		if (errno == ENOENT)
+			return; /* what is not in the view needs no rule */
+		core_die(STAGE_LANDLOCK, errno, path);
+	}
+	struct landlock_path rule = {
+		.access = S_ISDIR(st.st_mode) ? rights : rights & LANDLOCK_FILE_RIGHTS,
+		.fd = fd,
+	};
+	if (syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_PATH_RULE, &rule, 0) < 0)
+		core_die(STAGE_LANDLOCK, errno, path);
+}
+
+/* Descriptor 0 may be a file from outside the view: what it can do stays possible by name. */
+static void allow_stdin(int ruleset)
+{
+	struct stat st;
+
+	if (fstat(STDIN_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	struct landlock_path rule = {.access = LANDLOCK_READ_FILE, .fd = STDIN_FILENO};
+	if (syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_PATH_RULE, &rule, 0) < 0)
+		core_die(STAGE_LANDLOCK, errno, "stdin");
+}
+
+/*
+ * The same view a second time: read and execute everywhere, write where a mount
+ * is writable, no device or set of devices to be made, no signal and no
+ * abstract socket out of the domain. Rule paths are opened after the root was
+ * built: a rule belongs to an inode, not to a name.
+ */
+void landlock_apply(struct core *c)
+{
+	static const char *const writable[] = {"/sand", "/tmp", "/var/tmp", "/dev/shm"};
+	struct landlock_ruleset rs = {0};
+
+	c->landlock_abi = (int)syscall(SYS_LANDLOCK_CREATE, NULL, 0, LANDLOCK_VERSION_FLAG);
+	if (c->landlock_abi < 1) {
+		c->landlock_abi = 0;
+		return; /* reported; mounts and DAC hold the view without it */
+	}
+	rs.fs = landlock_fs_rights(c->landlock_abi);
+	if (c->landlock_abi >= 6)
+		rs.scoped = LANDLOCK_SCOPES;
+	size_t size = c->landlock_abi >= 6 ? sizeof(rs) : sizeof(rs.fs);
+	AUTO_FD int fd = (int)syscall(SYS_LANDLOCK_CREATE, &rs, size, 0);
+	if (fd < 0)
+		core_die(STAGE_LANDLOCK, errno, "ruleset");
+
+	uint64_t all = rs.fs & ~LANDLOCK_NEVER;
+	allow(fd, "/", rs.fs & LANDLOCK_READ);
+	allow(fd, "/dev", rs.fs & (LANDLOCK_READ | LANDLOCK_WRITE_NODE));
+	allow(fd, "/proc", rs.fs & (LANDLOCK_READ | LANDLOCK_WRITE_NODE));
+	for (size_t i = 0; i < sizeof(writable) / sizeof(writable[0]); i++)
+		allow(fd, writable[i], all);
+	for (size_t i = 0; i < c->p->mount_count; i++)
+		if (c->p->mounts[i].kind == MOUNT_BIND && (c->p->mounts[i].flags & MOUNT_WRITE))
+			allow(fd, c->p->mounts[i].dst, all);
+	allow_stdin(fd);
+	if (syscall(SYS_LANDLOCK_RESTRICT, fd, 0) < 0)
+		core_die(STAGE_LANDLOCK, errno, "restrict");
+}

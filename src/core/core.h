@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the stages of core share. A stage either returns or ends the process
+ * through core_die(), which reports stage, errno and a text to the front: half
+ * a boundary is never handed to a command.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "plan/plan.h"
+#include "plan/report.h"
+
+struct core {
+	const struct plan *p;
+	int sync_fd; /* launcher's and init's ends of a pair; -1 where not needed */
+	int *trees; /* detached mounts the launcher opened (PLAN_ROOT), by mount index; else NULL */
+	int root_fd;      /* the new root while it is built */
+	dev_t own_dev[2]; /* devices of our own tmpfs: root and /sand */
+	int sand_fd;      /* open on /sand, for usage */
+	int shm_fd;       /* open on /dev/shm */
+	int pty_slave;    /* with PLAN_TTY */
+	uint32_t lost;    /* REPORT_NO_… flags */
+	int landlock_abi;
+};
+
+/* report.c: to the front. Async-signal-safe. */
+void report_send(const struct report *r);
+_Noreturn void core_die(enum stage stage, int sys, const char *text);
+void report_pty(int master_fd);
+
+/* ns.c */
+pid_t ns_clone(const struct core *c);
+void ns_write_maps(const struct core *c, pid_t child);
+void ns_enter_ids(const struct core *c);
+int ns_make_idmap(const struct core *c, uint32_t owner_uid, uint32_t owner_gid);
+void ns_set_counters(struct core *c);
+void ns_set_up_net(void);
+void ns_set_names(const struct core *c);
+void ns_new_keyring(void);
+
+/* mount.c, devices.c: build the root and step into it. */
+void mount_open_trees(struct core *c);
+void mount_build(struct core *c);
+void mount_pivot(struct core *c);
+int mount_new_fs(const char *fs, const char *const *options, unsigned int attrs);
+void mount_attach(const struct core *c, int tree, const char *dst, bool is_dir);
+void mount_bind_inside(const struct core *c, const char *src, const char *dst, uint64_t attrs);
+void mount_mask(const struct core *c, const char *dst, bool optional);
+void mount_dir(const struct core *c, const char *dst, mode_t mode);
+void devices_build(struct core *c);
+void devices_build_proc(const struct core *c);
+void devices_open_pty(struct core *c);
+
+/* cgroup.c: made and removed by the launcher. */
+void cgroup_make(const struct core *c);
+void cgroup_enter(const struct core *c, pid_t child);
+void cgroup_finish(const struct core *c, struct report *usage);
+
+/* The command's process, in this order. */
+void rlimit_apply(const struct core *c);
+void caps_drop(void);
+void landlock_apply(struct core *c);
+void seccomp_load(void);
+
+/* stdio.c */
+void stdio_reopen_file(const struct core *c);
+
+/* tool.c: the child of init that becomes the command. */
+_Noreturn void tool_run(struct core *c);
+
+/* watch.c: limits that the kernel does not hold for us. */
+struct watch {
+	uint64_t next_ms;
+	uint64_t peak_bytes;
+	uint64_t cpu_ms;
+	uint64_t tasks;
+};
+void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms);
+bool watch_needed(const struct core *c);
+
+/* init.c: pid 1 of the sandbox. */
+_Noreturn void init_run(struct core *c);
+/* bare.c: danger-full-access, no namespaces; the launcher itself is the reaper. */
+_Noreturn void bare_run(struct core *c);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /proc, /dev and the pty. Only device nodes that every program may use are
+ * bound from the host; /proc is a new instance for the new pid namespace with
+ * the parts that speak of the kernel read-only or covered.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/core.h"
+#include "core/sys.h"
+
+#define ATTR_NODES (ATTR_RDONLY | ATTR_NOSUID | ATTR_NOEXEC)
+
+/*
+ * Made while the host's /proc is still mounted: the kernel allows a new procfs
+ * in a user namespace only where a fully visible one exists.
+ */
+void devices_build_proc(const struct core *c)
+{
+	static const char *const none[] = {NULL};
+	static const char *const read_only[] = {"/proc/sys", "/proc/fs", "/proc/irq", "/proc/bus"};
+	/* The list that container engines cover, plus key and kernel address tables. */
+	static const char *const covered[] = {
+		"/proc/acpi",        "/proc/asound",     "/proc/interrupts",    "/proc/kallsyms",
+		"/proc/kcore",       "/proc/key-users",  "/proc/keys",          "/proc/kmsg",
+		"/proc/kpagecount",  "/proc/kpageflags", "/proc/latency_stats", "/proc/sched_debug",
+		"/proc/scsi",        "/proc/slabinfo",   "/proc/sysrq-trigger", "/proc/timer_list",
+		"/proc/vmallocinfo",
+	};
+
+	int fd = mount_new_fs("proc", none, ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
+	if (fd < 0)
+		core_die(STAGE_PROC, errno, "/proc");
+	mount_attach(c, fd, "/proc", true);
+	for (size_t i = 0; i < sizeof(read_only) / sizeof(read_only[0]); i++)
+		if (faccessat(c->root_fd, read_only[i] + 1, F_OK, 0) == 0)
+			mount_bind_inside(c, read_only[i], read_only[i],
+					  ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
+	for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++)
+		mount_mask(c, covered[i], true);
+}
+
+static void bind_node(const struct core *c, const char *path)
+{
+	struct attr a = {.set = ATTR_NODES};
+
+	int tree = sys_open_tree(AT_FDCWD, path, TREE_CLONE | TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	struct stat st;
+	if (tree < 0 || fstat(tree, &st) < 0)
+		core_die(STAGE_DEV, errno, path);
+	if (!S_ISCHR(st.st_mode))
+		core_die(STAGE_DEV, ENODEV, path);
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &a) < 0)
+		core_die(STAGE_DEV, errno, path);
+	mount_attach(c, tree, path, false);
+}
+
+static void link_to(const struct core *c, const char *text, const char *path)
+{
+	if (symlinkat(text, c->root_fd, path + 1) < 0)
+		core_die(STAGE_DEV, errno, path);
+}
+
+void devices_build(struct core *c)
+{
+	static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+					    "/dev/random", "/dev/urandom", "/dev/tty"};
+	static const char *const pts[] = {"ptmxmode", "0666", "mode", "0620", NULL};
+	char size[32];
+	const char *const shm[] = {"mode", "1777", "size", size, NULL};
+
+	mount_dir(c, "/dev", 0755);
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		bind_node(c, nodes[i]);
+	link_to(c, "/proc/self/fd", "/dev/fd");
+	link_to(c, "/proc/self/fd/0", "/dev/stdin");
+	link_to(c, "/proc/self/fd/1", "/dev/stdout");
+	link_to(c, "/proc/self/fd/2", "/dev/stderr");
+	link_to(c, "pts/ptmx", "/dev/ptmx");
+
+	int fd = mount_new_fs("devpts", pts, ATTR_NOSUID | ATTR_NOEXEC);
+	if (fd < 0)
+		core_die(STAGE_DEV, errno, "/dev/pts");
+	mount_attach(c, fd, "/dev/pts", true);
+
+	(void)snprintf(size, sizeof(size), "%llu", (unsigned long long)c->p->n.shm_bytes);
+	fd = mount_new_fs("tmpfs", shm, ATTR_NOSUID | ATTR_NODEV);
+	if (fd < 0)
+		core_die(STAGE_DEV, errno, "/dev/shm");
+	c->shm_fd = fcntl(fd, F_DUPFD_CLOEXEC, CORE_FD_END);
+	mount_attach(c, fd, "/dev/shm", true);
+}
+
+/*
+ * A pty of the sandbox's own devpts: the command's terminal has a name inside,
+ * the master goes to the front, which relays. The host's terminal stays outside.
+ */
+void devices_open_pty(struct core *c)
+{
+	struct winsize size = {.ws_row = (unsigned short)c->p->n.rows,
+			       .ws_col = (unsigned short)c->p->n.cols};
+	int unlock = 0;
+
+	int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (master < 0)
+		core_die(STAGE_PTY, errno, "/dev/pts/ptmx");
+	if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
+		core_die(STAGE_PTY, errno, "prepare the pty");
+	c->pty_slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (c->pty_slave < 0)
+		core_die(STAGE_PTY, errno, "open the pty");
+	report_pty(master);
+	(void)close(master);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pid 1 of the sandbox, or (danger-full-access) a subreaper outside of any
+ * namespace: starts the command, reaps, keeps the deadlines, carries out the
+ * front's orders, and ends the whole tree. Its own end is the tree's end, since
+ * the kernel kills a pid namespace with its first process.
+ *
+ * Why it is safe: it has no capability and no secret, cannot be traced (not
+ * dumpable, and the command is in a Landlock domain), reads nothing that the
+ * command writes but /proc, and leaves when the front or the launcher is gone.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "core/core.h"
+
+#define NEVER UINT64_MAX
+
+enum phase {
+	PHASE_RUN,   /* the command runs */
+	PHASE_END,   /* TERM was sent, KILL comes at `deadline_ms` */
+	PHASE_DRAIN, /* the command has ended, others have until `deadline_ms` */
+};
+
+struct init {
+	struct core *c;
+	enum phase phase;
+	pid_t tool;
+	bool tool_done;
+	bool bare;
+	int status;
+	uint32_t flags;
+	uint64_t wall_ms;     /* when the wall time is over */
+	uint64_t deadline_ms; /* of the phase */
+	struct watch watch;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
+}
+
+/* A deadline `distance` from now; UINT64_MAX stays never. */
+static uint64_t after(uint64_t distance)
+{
+	return distance > NEVER / 2 ? NEVER : now_ms() + distance;
+}
+
+static pid_t parent_of(const char *pid)
+{
+	char path[32];
+	char text[512];
+	int ppid = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	if (f)
+		(void)fclose(f);
+	text[n] = '\0';
+	const char *paren = strrchr(text, ')');
+	return paren && sscanf(paren + 1, " %*c %d", &ppid) == 1 ? ppid : 0;
+}
+
+/* Without a pid namespace: every descendant, found by its chain of parents. */
+static void signal_descendants(int sig)
+{
+	enum { MAX_TREE = 65536 };
+	static pid_t tree[MAX_TREE];
+	size_t count = 1;
+
+	tree[0] = getpid();
+	for (size_t before = 0; before != count;) {
+		before = count;
+		DIR *dir = opendir("/proc");
+		if (!dir)
+			return;
+		for (struct dirent *d = readdir(dir); d && count < MAX_TREE; d = readdir(dir)) {
+			int pid = 0;
+			bool known = sscanf(d->d_name, "%d", &pid) != 1 || pid <= 0;
+			bool child = false;
+			pid_t parent = known ? 0 : parent_of(d->d_name);
+			for (size_t i = 0; i < count; i++) {
+				known |= tree[i] == pid;
+				child |= tree[i] == parent;
+			}
+			if (!known && child)
+				tree[count++] = pid;
+		}
+		(void)closedir(dir);
+	}
+	for (size_t i = 1; i < count; i++)
+		(void)kill(tree[i], sig);
+}
+
+static void signal_all(const struct init *in, int sig)
+{
+	if (in->bare)
+		signal_descendants(sig);
+	else
+		(void)kill(-1, sig); /* everything in this pid namespace but init */
+}
+
+/* TERM and friends reach a stopped process only when it goes on. */
+static void end_tree(struct init *in, int sig)
+{
+	if (in->phase == PHASE_END)
+		return;
+	in->phase = PHASE_END;
+	in->deadline_ms = after(in->c->p->n.grace_ms);
+	signal_all(in, sig);
+	signal_all(in, SIGCONT);
+}
+
+static uint64_t last_pid(void)
+{
+	unsigned long pid = 0;
+	FILE *f = fopen("/proc/loadavg", "re");
+
+	if (!f)
+		return 0;
+	/* Fifth field: the pid created last, in the reader's pid namespace (proc_loadavg(5)). */
+	if (fscanf(f, "%*s %*s %*s %*s %lu", &pid) != 1)
+		pid = 0;
+	(void)fclose(f);
+	return pid;
+}
+
+static void add_disk(const struct init *in, struct report *r)
+{
+	struct statfs s;
+
+	if (in->c->sand_fd < 0 || fstatfs(in->c->sand_fd, &s) < 0)
+		return;
+	r->disk_bytes = (uint64_t)(s.f_blocks - s.f_bfree) * (uint64_t)s.f_bsize;
+	r->inodes = (uint64_t)(s.f_files - s.f_ffree);
+	if (s.f_blocks && s.f_bfree == 0)
+		r->flags |= REPORT_DISK;
+	if (s.f_files && s.f_ffree == 0)
+		r->flags |= REPORT_INODES;
+}
+
+static _Noreturn void finish(struct init *in)
+{
+	struct report r = {.kind = REPORT_EXIT, .status = in->status, .flags = in->flags};
+	struct rusage u;
+	off_t at = in->c->p->n.flags & PLAN_STDIN_FILE ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
+
+	if (getrusage(RUSAGE_CHILDREN, &u) == 0)
+		r.cpu_ms = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
+			   (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
+	r.peak_memory_bytes = (uint64_t)u.ru_maxrss * 1024u;
+	if (in->watch.peak_bytes > r.peak_memory_bytes)
+		r.peak_memory_bytes = in->watch.peak_bytes;
+	r.processes = in->bare ? 0 : last_pid() - 1;
+	add_disk(in, &r);
+	(void)snprintf(r.text, sizeof(r.text), "%lld", (long long)at);
+	signal_all(in, SIGKILL);
+	report_send(&r);
+	_exit(0);
+}
+
+/* Reaps all that ended. Returns whether anything is left. */
+static bool reap(struct init *in)
+{
+	int status = 0;
+	pid_t pid = 0;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != in->tool)
+			continue;
+		in->tool_done = true;
+		in->status = status;
+	}
+	return pid == 0;
+}
+
+static void on_child(struct init *in)
+{
+	bool left = reap(in);
+
+	if (in->tool_done && !left)
+		finish(in);
+	if (in->tool_done && in->phase == PHASE_RUN) {
+		/* What the command left behind ends with it, politely first. */
+		in->phase = PHASE_DRAIN;
+		in->deadline_ms = after(in->c->p->n.drain_ms);
+		signal_all(in, SIGTERM);
+		signal_all(in, SIGCONT);
+	}
+}
+
+static void on_order(struct init *in)
+{
+	struct order o;
+
+	ssize_t n = recv(CORE_FD_CTL, &o, sizeof(o), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) { /* the front is gone */
+		signal_all(in, SIGKILL);
+		_exit(0);
+	}
+	if (n != sizeof(o))
+		return;
+	switch ((enum order_kind)o.kind) {
+	case ORDER_SIGNAL:
+		if (!in->tool_done)
+			(void)kill(in->tool, (int)o.value);
+		break;
+	case ORDER_END:
+		in->flags |= REPORT_CANCELLED;
+		end_tree(in, (int)o.value);
+		break;
+	case ORDER_KILL:
+		in->flags |= REPORT_CANCELLED | REPORT_KILLED;
+		in->phase = PHASE_END;
+		in->deadline_ms = 0;
+		break;
+	case ORDER_STOP:
+		signal_all(in, SIGSTOP);
+		break;
+	case ORDER_CONT:
+		signal_all(in, SIGCONT);
+		break;
+	}
+}
+
+/* Over a watched limit there is no grace: the memory is gone now. */
+static void on_sample(struct init *in)
+{
+	const struct plan_numbers *n = &in->c->p->n;
+
+	watch_sample(in->c, &in->watch, now_ms());
+	bool memory = n->memory_bytes != UINT64_MAX && in->watch.peak_bytes > n->memory_bytes;
+	bool cpu = n->cpu_ms != UINT64_MAX && in->watch.cpu_ms > n->cpu_ms;
+	if (n->pids != UINT64_MAX && in->watch.tasks >= n->pids)
+		in->flags |= REPORT_PIDS;
+	in->flags |= (memory ? REPORT_MEMORY : 0u) | (cpu ? REPORT_CPU : 0u);
+	if (memory)
+		signal_all(in, SIGKILL);
+	else if (cpu)
+		end_tree(in, SIGTERM);
+}
+
+static void on_deadlines(struct init *in)
+{
+	uint64_t now = now_ms();
+
+	if (in->phase == PHASE_RUN && now >= in->wall_ms) {
+		in->flags |= REPORT_WALL;
+		end_tree(in, SIGTERM);
+	}
+	if (in->phase == PHASE_RUN && now >= in->watch.next_ms)
+		on_sample(in);
+	if (in->phase == PHASE_RUN || now < in->deadline_ms)
+		return;
+	if (in->phase == PHASE_END)
+		in->flags |= REPORT_KILLED;
+	signal_all(in, SIGKILL);
+	for (int tries = 0; tries < 200 && !in->tool_done; tries++) {
+		static const struct timespec pause = {.tv_nsec = 1000000};
+		(void)reap(in);
+		if (!in->tool_done)
+			(void)nanosleep(&pause, NULL);
+	}
+	if (!in->tool_done)
+		in->status = SIGKILL;
+	finish(in);
+}
+
+static int timeout_ms(const struct init *in)
+{
+	uint64_t next = in->phase == PHASE_RUN ? in->wall_ms : in->deadline_ms;
+
+	if (in->phase == PHASE_RUN && in->watch.next_ms < next)
+		next = in->watch.next_ms;
+	if (next == NEVER)
+		return -1;
+	uint64_t now = now_ms();
+	uint64_t left = next > now ? next - now : 0;
+	return left > 3600000 ? 3600000 : (int)left;
+}
+
+static _Noreturn void loop(struct init *in, int signal_fd)
+{
+	struct pollfd fds[] = {
+		{.fd = CORE_FD_CTL, .events = POLLIN},
+		{.fd = signal_fd, .events = POLLIN},
+		{.fd = in->c->sync_fd, .events = 0}, /* only its end matters; -1 is skipped */
+	};
+
+	for (;;) {
+		if (poll(fds, 3, timeout_ms(in)) < 0 && errno != EINTR)
+			_exit(125);
+		if (fds[2].revents) /* the launcher is gone */
+			_exit(125);
+		if (fds[1].revents) {
+			struct signalfd_siginfo info;
+			while (read(signal_fd, &info, sizeof(info)) == sizeof(info))
+				;
+			on_child(in);
+		}
+		if (fds[0].revents)
+			on_order(in);
+		on_deadlines(in);
+	}
+}
+
+static _Noreturn void start(struct init *in)
+{
+	struct core *c = in->c;
+	sigset_t mask;
+
+	(void)sigfillset(&mask);
+	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
+	(void)sigemptyset(&mask);
+	(void)sigaddset(&mask, SIGCHLD);
+	int signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0)
+		core_die(STAGE_FORK, errno, "signalfd");
+
+	in->wall_ms = after(c->p->n.wall_ms);
+	in->watch.next_ms = !in->bare && watch_needed(c) ? after(100) : NEVER;
+	in->tool = fork();
+	if (in->tool < 0)
+		core_die(STAGE_FORK, errno, "fork");
+	if (in->tool == 0)
+		tool_run(c);
+	/* The command's descriptors are the command's: init keeps none open. */
+	if (!(c->p->n.flags & PLAN_STDIN_FILE))
+		(void)close(STDIN_FILENO);
+	(void)close(STDOUT_FILENO);
+	(void)close(STDERR_FILENO);
+	if (c->pty_slave >= 0)
+		(void)close(c->pty_slave);
+	loop(in, signal_fd);
+}
+
+_Noreturn void init_run(struct core *c)
+{
+	struct init in = {.c = c, .deadline_ms = NEVER};
+
+	if (getpid() != 1)
+		core_die(STAGE_CLONE, 0, "init is not pid 1");
+	start(&in);
+}
+
+_Noreturn void bare_run(struct core *c)
+{
+	struct init in = {.c = c, .deadline_ms = NEVER, .bare = true};
+
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		core_die(STAGE_FORK, errno, "subreaper");
+	start(&in);
+}

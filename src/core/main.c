@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandglass-core: takes a sealed plan, builds the boundary, runs one command in
+ * it, reports. Started by the front with an empty environment and the
+ * descriptors of enum core_fd; of no use to anybody else.
+ *
+ *   front ── plan, orders ──► launcher ── clone3 ──► init (pid 1) ── fork ──► command
+ *
+ * The launcher stays outside: it writes the id maps, keeps the cgroups, waits
+ * for init and cleans up. Its death kills init (PDEATHSIG and a held pair).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/core.h"
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+/* The plan must be sealed: what was decoded cannot change under us. */
+static void read_plan(struct plan *ret)
+{
+	struct err e = {0};
+	struct stat st;
+
+	if (fcntl(CORE_FD_PLAN, F_GET_SEALS) != SEALS)
+		core_die(STAGE_PLAN, 0, "the plan is not a sealed memfd");
+	if (fstat(CORE_FD_PLAN, &st) < 0 || st.st_size <= 0 || st.st_size > MAX_PLAN_BYTES)
+		core_die(STAGE_PLAN, errno, "size of the plan");
+	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, CORE_FD_PLAN, 0);
+	if (bytes == MAP_FAILED)
+		core_die(STAGE_PLAN, errno, "map the plan");
+	if (plan_decode(bytes, (size_t)st.st_size, ret, &e) < 0)
+		core_die(STAGE_PLAN, 0, e.msg);
+	(void)close(CORE_FD_PLAN);
+}
+
+/* Ends with the front, and is not the child of another process by now. */
+static void follow_front(const struct plan *p)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		core_die(STAGE_PARENT, errno, "PDEATHSIG");
+	if ((uint32_t)getppid() != p->n.parent_pid)
+		core_die(STAGE_PARENT, 0, "started by somebody else than the plan says");
+	/* Signals of the caller's terminal go to the front, which decides. */
+	if (setsid() < 0)
+		core_die(STAGE_PARENT, errno, "setsid");
+}
+
+static bool wait_byte(int fd)
+{
+	char byte = 0;
+	ssize_t n = 0;
+
+	do
+		n = read(fd, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+static _Noreturn void child_run(struct core *c)
+{
+	bool root = c->p->n.flags & PLAN_ROOT;
+
+	if (!wait_byte(c->sync_fd))
+		_exit(125);
+	if ((c->p->n.flags & PLAN_STDIN_FILE) && !root)
+		stdio_reopen_file(c);
+	ns_enter_ids(c);
+	ns_set_names(c);
+	ns_set_counters(c); /* after the last namespace */
+	ns_set_up_net();
+	mount_build(c);
+	mount_pivot(c);
+	if (c->p->n.flags & PLAN_TTY)
+		devices_open_pty(c);
+	ns_new_keyring();
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		core_die(STAGE_CAPS, errno, "dumpable");
+	caps_drop();
+	init_run(c);
+}
+
+/* Init has ended: what it cost, and whether it could say how the command ended. */
+static void report_usage(const struct core *c, pid_t init)
+{
+	struct report r = {.kind = REPORT_USAGE};
+	struct rusage u;
+	int status = 0;
+
+	while (wait4(init, &status, 0, &u) < 0)
+		if (errno != EINTR)
+			core_die(STAGE_FORK, errno, "wait for init");
+	r.status = status;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		r.flags |= REPORT_INIT_DIED;
+	r.cpu_ms = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
+		   (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
+	cgroup_finish(c, &r);
+	report_send(&r);
+}
+
+static void open_as_root(struct core *c)
+{
+	c->trees = calloc(c->p->mount_count + 1, sizeof(*c->trees));
+	if (!c->trees)
+		core_die(STAGE_BIND, ENOMEM, "trees");
+	mount_open_trees(c);
+	if (c->p->n.flags & PLAN_STDIN_FILE)
+		stdio_reopen_file(c);
+}
+
+int main(void)
+{
+	struct plan plan = {0};
+	struct core c = {.p = &plan,
+			 .sync_fd = -1,
+			 .root_fd = -1,
+			 .sand_fd = -1,
+			 .shm_fd = -1,
+			 .pty_slave = -1};
+	int sync[2];
+
+	read_plan(&plan);
+	follow_front(&plan);
+	if (plan.n.flags & PLAN_BARE)
+		bare_run(&c);
+
+	if (plan.n.flags & PLAN_ROOT)
+		open_as_root(&c);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sync) < 0)
+		core_die(STAGE_CLONE, errno, "socketpair");
+	cgroup_make(&c);
+	pid_t init = ns_clone(&c);
+	if (init == 0) {
+		(void)close(sync[0]);
+		c.sync_fd = sync[1];
+		child_run(&c);
+	}
+	(void)close(sync[1]);
+	ns_write_maps(&c, init);
+	cgroup_enter(&c, init);
+	if (write(sync[0], "", 1) != 1)
+		core_die(STAGE_CLONE, errno, "release init");
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	for (int fd = 0; fd <= 2; fd++)
+		(void)close(fd); /* the command's ends, not ours */
+	report_usage(&c, init);
+	return 0;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Limits that no kernel counter holds here, sampled by init over its own /proc:
+ * memory where there is no cgroup, cpu time of the whole tree, tasks, and the
+ * fill of /sand. Between two samples a command can go over; the result says
+ * `watched`. The distance between samples grows with the room that is left, so
+ * an idle sandbox costs next to nothing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "core/core.h"
+
+#define SAMPLE_MIN_MS 100u
+#define SAMPLE_MAX_MS 1000u
+/* No tree of processes fills memory faster than this, in bytes a millisecond. */
+#define FILL_RATE (8u << 20)
+
+static size_t read_proc(int proc, const char *pid, const char *file, char *buf, size_t len)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", pid, file);
+	AUTO_FD int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, len - 1);
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* Anonymous memory: resident minus shared pages (proc_pid_statm(5)). */
+static uint64_t private_bytes(int proc, const char *pid)
+{
+	char text[128];
+	unsigned long size = 0;
+	unsigned long resident = 0;
+	unsigned long shared = 0;
+
+	if (!read_proc(proc, pid, "statm", text, sizeof(text)) ||
+	    sscanf(text, "%lu %lu %lu", &size, &resident, &shared) != 3 || resident < shared)
+		return 0;
+	return (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Fields 14 to 17 and 20 of proc_pid_stat(5): times in ticks, its waited-for children's, threads. */
+static void times_of(int proc, const char *pid, uint64_t *ticks, uint64_t *tasks)
+{
+	char text[1024];
+	unsigned long t[4] = {0};
+	long threads = 0;
+
+	if (!read_proc(proc, pid, "stat", text, sizeof(text)))
+		return;
+	const char *after = strrchr(text, ')');
+	if (!after ||
+	    sscanf(after + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu %*d %*d %ld",
+		   &t[0], &t[1], &t[2], &t[3], &threads) != 5)
+		return;
+	*ticks += t[0] + t[1] + t[2] + t[3];
+	*tasks += threads > 0 ? (uint64_t)threads : 1;
+}
+
+static uint64_t used_bytes(int fd)
+{
+	struct statfs s;
+
+	if (fd < 0 || fstatfs(fd, &s) < 0)
+		return 0;
+	return (uint64_t)(s.f_blocks - s.f_bfree) * (uint64_t)s.f_bsize;
+}
+
+static uint64_t cpu_of_reaped(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_CHILDREN, &u) < 0)
+		return 0;
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
+}
+
+static uint64_t next_distance(const struct core *c, uint64_t bytes)
+{
+	const struct plan_numbers *n = &c->p->n;
+
+	if (n->cpu_ms != UINT64_MAX || bytes >= n->memory_bytes)
+		return SAMPLE_MIN_MS;
+	uint64_t ms = (n->memory_bytes - bytes) / FILL_RATE;
+	return ms < SAMPLE_MIN_MS ? SAMPLE_MIN_MS : ms > SAMPLE_MAX_MS ? SAMPLE_MAX_MS : ms;
+}
+
+bool watch_needed(const struct core *c)
+{
+	const struct plan_numbers *n = &c->p->n;
+
+	return n->cpu_ms != UINT64_MAX || n->memory_bytes != UINT64_MAX || n->pids != UINT64_MAX;
+}
+
+void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms)
+{
+	uint64_t bytes = used_bytes(c->sand_fd) + used_bytes(c->shm_fd);
+	uint64_t ticks = 0;
+	uint64_t tasks = 0;
+
+	w->next_ms = now_ms + SAMPLE_MIN_MS;
+	DIR *dir = opendir("/proc");
+	if (!dir)
+		return;
+	for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {
+		if (d->d_name[0] < '1' || d->d_name[0] > '9' || strcmp(d->d_name, "1") == 0)
+			continue;
+		bytes += private_bytes(dirfd(dir), d->d_name);
+		times_of(dirfd(dir), d->d_name, &ticks, &tasks);
+	}
+	(void)closedir(dir);
+	w->cpu_ms = cpu_of_reaped() + ticks * 1000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	w->tasks = tasks;
+	if (bytes > w->peak_bytes)
+		w->peak_bytes = bytes;
+	w->next_ms = now_ms + next_distance(c, bytes);
+}

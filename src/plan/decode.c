@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strict decoder of the plan. Runs in core, so it trusts nothing: every length
+ * is checked before it is used, types ascend, single records occur once, every
+ * string ends with its only NUL, padding is zero, unknown bits are refused.
+ * Why it is safe against a hostile plan: it only reads inside [bytes, bytes+len)
+ * and only allocates arrays whose sizes it has counted first.
+ */
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/record.h"
+
+struct cursor {
+	const unsigned char *base;
+	size_t len, at;
+	uint32_t type;
+	const unsigned char *payload;
+	size_t bytes;
+};
+
+static int bad(struct err *e, const struct cursor *c, const char *what)
+{
+	return err_set(e, ERR_INTERNAL, "plan: %s at byte %zu", what, c->at);
+}
+
+/* Reads the record at the cursor. Leaves `at` on the next one. */
+static int record_next(struct cursor *c, struct err *e)
+{
+	struct plan_record r;
+
+	if (c->len - c->at < sizeof(r))
+		return bad(e, c, "record is cut off");
+	memcpy(&r, c->base + c->at, sizeof(r));
+	size_t room = c->len - c->at - sizeof(r);
+	if (r.bytes > room || RECORD_PAD((size_t)r.bytes) > room)
+		return bad(e, c, "record is longer than the plan");
+	if (r.type >= REC_TYPES)
+		return bad(e, c, "unknown record type");
+	c->payload = c->base + c->at + sizeof(r);
+	c->bytes = r.bytes;
+	for (size_t i = r.bytes; i < RECORD_PAD((size_t)r.bytes); i++)
+		if (c->payload[i])
+			return bad(e, c, "padding is not zero");
+	c->type = r.type;
+	c->at += sizeof(r) + RECORD_PAD((size_t)r.bytes);
+	return 0;
+}
+
+/* The bytes are one string: a NUL at the end and nowhere else. */
+static const char *string_at(const unsigned char *p, size_t bytes)
+{
+	if (!bytes || memchr(p, 0, bytes) != p + bytes - 1)
+		return NULL;
+	return (const char *)p;
+}
+
+static int is_path(const char *s)
+{
+	return s && s[0] == '/' && strlen(s) < MAX_PLAN_PATH;
+}
+
+static int numbers_check(const struct plan_numbers *n)
+{
+	if (n->flags & ~PLAN_FLAGS_ALL)
+		return 0;
+	if (n->flags & PLAN_BARE)
+		return 1;
+	/* The command is never root, neither inside nor outside. */
+	if (n->uid == 0 || n->uid == UINT32_MAX || n->gid == UINT32_MAX)
+		return 0;
+	if ((n->flags & PLAN_ROOT) && (n->outer_uid == 0 || n->outer_uid != n->uid))
+		return 0;
+	return n->rows <= 65535 && n->cols <= 65535;
+}
+
+static int mount_decode(const struct cursor *c, struct plan_mount *ret)
+{
+	struct record_mount m;
+
+	if (c->bytes < sizeof(m))
+		return -1;
+	memcpy(&m, c->payload, sizeof(m));
+	size_t rest = c->bytes - sizeof(m);
+	if (m.dst_len >= MAX_PLAN_PATH || m.src_len > MAX_PLAN_FILE)
+		return -1;
+	if (rest != (size_t)m.dst_len + 1 + m.src_len + 1)
+		return -1;
+	const unsigned char *dst = c->payload + sizeof(m);
+	const unsigned char *src = dst + m.dst_len + 1;
+	if (m.kind >= MOUNT_KINDS || (m.flags & ~MOUNT_FLAGS_ALL) || src[m.src_len])
+		return -1;
+	*ret = (struct plan_mount){
+		.kind = m.kind,
+		.flags = m.flags,
+		.dev = m.dev,
+		.ino = m.ino,
+		.owner_uid = m.owner_uid,
+		.owner_gid = m.owner_gid,
+		.dst = string_at(dst, (size_t)m.dst_len + 1),
+		.src = (const char *)src,
+		.src_len = m.src_len,
+	};
+	if (!is_path(ret->dst))
+		return -1;
+	if (m.kind == MOUNT_BIND)
+		return is_path(string_at(src, (size_t)m.src_len + 1)) ? 0 : -1;
+	if (m.kind == MOUNT_SYMLINK)
+		return m.src_len && m.src_len < MAX_PLAN_PATH &&
+				       string_at(src, (size_t)m.src_len + 1)
+			       ? 0
+			       : -1;
+	return m.kind == MOUNT_FILE || m.src_len == 0 ? 0 : -1;
+}
+
+static int cgroup_decode(const struct cursor *c, struct plan_cgroup *ret)
+{
+	uint32_t head[2];
+
+	if (c->bytes < sizeof(head))
+		return -1;
+	memcpy(head, c->payload, sizeof(head));
+	ret->role = head[0];
+	ret->dir = string_at(c->payload + sizeof(head), c->bytes - sizeof(head));
+	return head[0] < CGROUP_ROLES && head[1] == 0 && is_path(ret->dir) ? 0 : -1;
+}
+
+static int single_string(const struct cursor *c, const char **slot)
+{
+	if (*slot)
+		return -1;
+	*slot = string_at(c->payload, c->bytes);
+	return *slot && c->bytes <= MAX_PLAN_PATH ? 0 : -1;
+}
+
+/* First pass: counts the repeated records and checks the order of types. */
+static int count_records(struct cursor c, uint32_t records, size_t counts[REC_TYPES], struct err *e)
+{
+	static const size_t most[REC_TYPES] = {
+		[REC_NUMBERS] = 1,
+		[REC_CWD] = 1,
+		[REC_HOSTNAME] = 1,
+		[REC_STDIN] = 1,
+		[REC_CGROUP] = MAX_PLAN_CGROUPS,
+		[REC_MOUNT] = MAX_PLAN_MOUNTS,
+		[REC_ARG] = MAX_PLAN_STRINGS,
+		[REC_ENV] = MAX_PLAN_STRINGS,
+	};
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < records; i++) {
+		if (record_next(&c, e) < 0)
+			return -1;
+		if (c.type < last)
+			return bad(e, &c, "records are out of order");
+		if (++counts[c.type] > most[c.type])
+			return bad(e, &c, "too many records of one type");
+		last = c.type;
+	}
+	if (c.at != c.len)
+		return bad(e, &c, "bytes after the last record");
+	for (uint32_t t = REC_NUMBERS; t <= REC_STDIN; t++)
+		if (counts[t] != 1)
+			return bad(e, &c, "a required record is missing");
+	if (!counts[REC_ARG])
+		return bad(e, &c, "no command");
+	return 0;
+}
+
+static int fill_record(const struct cursor *c, struct plan *p)
+{
+	const char *s = NULL;
+
+	switch ((enum record_type)c->type) {
+	case REC_NUMBERS:
+		if (c->bytes != sizeof(p->n))
+			return -1;
+		memcpy(&p->n, c->payload, sizeof(p->n));
+		return numbers_check(&p->n) ? 0 : -1;
+	case REC_CWD:
+		return single_string(c, &p->cwd) < 0 || !is_path(p->cwd) ? -1 : 0;
+	case REC_HOSTNAME:
+		return single_string(c, &p->hostname);
+	case REC_STDIN:
+		return single_string(c, &p->stdin_path);
+	case REC_CGROUP:
+		return cgroup_decode(c, &p->cgroups[p->cgroup_count++]);
+	case REC_MOUNT:
+		return mount_decode(c, &p->mounts[p->mount_count++]);
+	case REC_ARG:
+	case REC_ENV:
+		s = string_at(c->payload, c->bytes);
+		if (!s)
+			return -1;
+		if (c->type == REC_ARG)
+			p->argv[p->argc++] = (char *)(uintptr_t)s;
+		else
+			p->envp[p->envc++] = (char *)(uintptr_t)s;
+		return c->type == REC_ARG || strchr(s, '=') ? 0 : -1;
+	case REC_TYPES:
+		break;
+	}
+	return -1;
+}
+
+static int header_check(const void *bytes, size_t len, struct plan_header *ret, struct err *e)
+{
+	if (len < sizeof(*ret) || len > MAX_PLAN_BYTES)
+		return err_set(e, ERR_INTERNAL, "plan: %zu bytes is not a plan's size", len);
+	memcpy(ret, bytes, sizeof(*ret));
+	if (ret->magic != PLAN_MAGIC)
+		return err_set(e, ERR_INTERNAL, "plan: wrong magic");
+	if (ret->version != PLAN_VERSION)
+		return err_set(e, ERR_INTERNAL, "plan: version %u, this core reads %u",
+			       ret->version, PLAN_VERSION);
+	if (ret->total != len)
+		return err_set(e, ERR_INTERNAL, "plan: says %u bytes, has %zu", ret->total, len);
+	return 0;
+}
+
+int plan_decode(const void *bytes, size_t len, struct plan *ret, struct err *e)
+{
+	struct plan_header h;
+	size_t counts[REC_TYPES] = {0};
+
+	if (header_check(bytes, len, &h, e) < 0)
+		return -1;
+	struct cursor c = {.base = bytes, .len = len, .at = sizeof(h)};
+	if (count_records(c, h.records, counts, e) < 0)
+		return -1;
+
+	struct plan p = {
+		.mounts = calloc(counts[REC_MOUNT] + 1, sizeof(*p.mounts)),
+		.cgroups = calloc(counts[REC_CGROUP] + 1, sizeof(*p.cgroups)),
+		.argv = calloc(counts[REC_ARG] + 1, sizeof(*p.argv)),
+		.envp = calloc(counts[REC_ENV] + 1, sizeof(*p.envp)),
+	};
+	if (!p.mounts || !p.cgroups || !p.argv || !p.envp) {
+		plan_release(&p);
+		return err_set(e, ERR_INTERNAL, "plan: out of memory");
+	}
+	for (uint32_t i = 0; i < h.records; i++) {
+		if (record_next(&c, e) < 0 || fill_record(&c, &p) < 0) {
+			plan_release(&p);
+			return bad(e, &c, "invalid record before this");
+		}
+	}
+	*ret = p;
+	return 0;
+}
+
+void plan_release(struct plan *p)
+{
+	free(p->mounts);
+	free(p->cgroups);
+	free(p->argv);
+	free(p->envp);
+	*p = (struct plan){0};
+}

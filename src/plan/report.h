@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What front and core say to each other over one SOCK_SEQPACKET pair while a
+ * command runs. Fixed-size messages; a message of another size is ignored.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* Descriptors that core finds open when it starts. */
+enum core_fd {
+	CORE_FD_PLAN = 3, /* sealed memfd */
+	CORE_FD_CTL = 4,  /* SOCK_SEQPACKET: reports out, orders in; end of file ends the tree */
+	CORE_FD_UID = 5,  /* with PLAN_ROOT: holds the lock on the session's uid */
+	CORE_FD_END = 6,
+};
+
+#define REPORT_TEXT_MAX 480
+
+/* Where something failed; the front turns it into a code and a hint. */
+enum stage {
+	STAGE_PLAN,
+	STAGE_PARENT,
+	STAGE_CGROUP,
+	STAGE_IDMAP,
+	STAGE_CLONE,
+	STAGE_MAPS,
+	STAGE_IDS,
+	STAGE_BIND,  /* a path of the view: text is the path */
+	STAGE_IDENT, /* a path is not the file it was */
+	STAGE_TARGET,
+	STAGE_ROOT,
+	STAGE_PROC,
+	STAGE_DEV,
+	STAGE_SAND,
+	STAGE_MASK,
+	STAGE_PIVOT,
+	STAGE_NET,
+	STAGE_UTS,
+	STAGE_KEYRING,
+	STAGE_CAPS,
+	STAGE_RLIMIT,
+	STAGE_STDIN,
+	STAGE_PTY,
+	STAGE_CWD,
+	STAGE_LANDLOCK,
+	STAGE_SECCOMP,
+	STAGE_FORK,
+	STAGE_EXEC,
+	STAGES,
+};
+
+enum report_kind {
+	REPORT_FAIL, /* stage, sys, text: nothing was run */
+	REPORT_PTY,  /* carries the master of the pty */
+	REPORT_START, /* the command's process exists; landlock ABI in status, lost controls in flags */
+	REPORT_EXEC,  /* sys: execve failed; text is the path tried */
+	REPORT_EXIT,  /* status of wait(2), flags, usage */
+	REPORT_USAGE, /* usage as the launcher saw it, last message */
+};
+
+enum report_flag {
+	REPORT_WALL = 1u << 0,   /* the wall time was over */
+	REPORT_CPU = 1u << 1,    /* the cpu time was over */
+	REPORT_MEMORY = 1u << 2, /* the memory limit was hit (its counter moved) */
+	REPORT_PIDS = 1u << 3,
+	REPORT_DISK = 1u << 4,
+	REPORT_INODES = 1u << 5,
+	REPORT_KILLED = 1u << 6,    /* the grace was over too: KILL */
+	REPORT_CANCELLED = 1u << 7, /* ended by an order */
+	REPORT_NO_LANDLOCK = 1u << 8,
+	REPORT_NO_SYSCTL = 1u << 9,  /* per-user counters could not be capped */
+	REPORT_INIT_DIED = 1u << 10, /* status is init's, the command's is not known */
+};
+
+struct report {
+	uint32_t kind;
+	uint32_t stage;
+	int32_t sys;
+	int32_t status;
+	uint32_t flags;
+	uint32_t pad;
+	uint64_t cpu_ms;
+	uint64_t peak_memory_bytes;
+	uint64_t processes;
+	uint64_t disk_bytes;
+	uint64_t inodes;
+	char text[REPORT_TEXT_MAX];
+};
+
+enum order_kind {
+	ORDER_SIGNAL, /* value: signal for the command's process */
+	ORDER_END,    /* value: signal for the whole tree; KILL after the grace */
+	ORDER_KILL,   /* at once */
+	ORDER_STOP,   /* stop the whole tree */
+	ORDER_CONT,   /* and let it go on */
+};
+
+struct order {
+	uint32_t kind;
+	uint32_t value;
+};
