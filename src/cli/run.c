@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sandglass run` and `sandglass shell`.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/term.h"
+#include "cli/run_options.h"
+#include "cli/verbs.h"
+#include "run/job.h"
+
+#define MAX_RESULT_BYTES ((size_t)1 << 30)
+
+static int show_help(void)
+{
+	AUTO_BUF out = BUF_INIT(65536);
+	struct err e = {0};
+
+	(void)buf_str(
+		&out,
+		"usage: sandglass run [OPTION…] CMD [ARG…]\n"
+		"       sandglass run [OPTION…] -c 'SCRIPT' [ARG…]\n"
+		"       sandglass shell [OPTION…]\n\n"
+		"Runs a command over this project in a sandbox that ends with it: its own view,\n"
+		"no network, no secrets, bounded time, memory and processes.\n\n");
+	(void)run_options_help(&out);
+	(void)buf_str(
+		&out,
+		"\nExit status: the command's own; 128+n if signal n ended it; 124 if its time was\n"
+		"over; 126 not executable; 127 not found; 125 if sandglass itself failed.\n");
+	return cli_write(STDOUT_FILENO, buf_cstr(&out), out.n, &e) < 0 ? cli_fail(&e, 125) : 0;
+}
+
+/*
+ * Without a boundary a person has to say so, at the terminal, to a question
+ * that names the directory. Nobody else can.
+ */
+static int confirm_full_access(const struct job *j, struct err *e)
+{
+	char shown[512];
+	char line[64];
+	const char *cwd = j->who.cwd ? j->who.cwd : "?";
+
+	AUTO_FD int tty = isatty(STDIN_FILENO) ? open("/dev/tty", O_RDWR | O_CLOEXEC) : -1;
+	if (tty < 0) {
+		(void)err_set(e, ERR_POLICY_DENIED,
+			      "full access needs a person at a terminal to confirm it");
+		return err_hint(e, "leave the option out: --read and --write open single paths");
+	}
+	(void)dprintf(
+		tty,
+		"sandglass: NO BOUNDARY: the command runs as you, with your files, secrets and network,\n"
+		"in %s\nType yes to go on: ",
+		term_escape_cut(shown, sizeof(shown), cwd, strlen(cwd)));
+	ssize_t n = RETRY_EINTR(read(tty, line, sizeof(line) - 1));
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (strcmp(line, "yes") == 0)
+		return 0;
+	return err_set(e, ERR_POLICY_DENIED, "full access was not confirmed");
+}
+
+static void notice(const struct job *j)
+{
+	char shown[512];
+
+	if (j->req->quiet || j->req->json || !isatty(STDERR_FILENO))
+		return;
+	if (j->req->mode == MODE_FULL_ACCESS)
+		(void)fprintf(stderr, "sandglass: no boundary: full access\n");
+	else if (j->src.given && j->req->mode == MODE_WORKSPACE_WRITE)
+		(void)fprintf(stderr, "sandglass: writes: direct (changes land in %s at once)\n",
+			      term_escape_cut(shown, sizeof(shown), j->src.path,
+					      strlen(j->src.path)));
+}
+
+/* Ends as the caller's signal would have ended us. */
+static void die_by(int sig)
+{
+	sigset_t set;
+
+	(void)sigaction(sig, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, sig);
+	(void)raise(sig);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static int write_result(const struct job *j, struct err *e)
+{
+	AUTO_BUF out = BUF_INIT(MAX_RESULT_BYTES);
+
+	if (j->closed & 2u)
+		return err_set(e, ERR_CONFIG_INVALID, "stdout is closed: nowhere for the result");
+	if (result_write(j, &out, e) < 0)
+		return -1;
+	(void)buf_char(&out, '\n');
+	if (buf_check(&out, "the result", ERR_OUTPUT_LIMIT, e) < 0)
+		return -1;
+	return cli_write(STDOUT_FILENO, out.p, out.n, e);
+}
+
+static int finish(struct job *j)
+{
+	struct err e = {0};
+	int status = j->status;
+
+	if (j->req->json) {
+		if (write_result(j, &e) < 0)
+			status = cli_fail(&e, 125);
+	} else if (j->error.code != ERR_NONE && !(j->req->quiet && j->out.have_exit)) {
+		(void)cli_fail(&j->error, status);
+	}
+	int sig = j->out.told_signal;
+	job_release(j);
+	if (sig)
+		die_by(sig);
+	return status;
+}
+
+static int run(const struct cli *cli, struct request *req)
+{
+	static struct job j; /* 1 MiB of lists: too much for a stack */
+	char cwd[PATH_TEXT];
+
+	j.req = req;
+	j.closed = cli->closed;
+	j.uid_fd = -1;
+	if (caller_init(&j.who, cli->env, cwd, &j.error) < 0 || job_prepare(&j, &j.error) < 0 ||
+	    (req->mode == MODE_FULL_ACCESS && confirm_full_access(&j, &j.error) < 0)) {
+		j.status = err_code_status(j.error.code);
+		return finish(&j);
+	}
+	cgroups_sweep(&j.cgroups);
+	notice(&j);
+	if (job_run(&j, &j.error) < 0)
+		j.status = err_code_status(j.error.code);
+	else
+		job_judge(&j);
+	return finish(&j);
+}
+
+/* An option that could not be read: still one JSON document for who asked for it. */
+static int bad_options(const struct request *req, const struct err *e)
+{
+	static struct job j;
+
+	if (!req->json)
+		return cli_fail(e, 125);
+	j.req = req;
+	j.error = *e;
+	j.status = 125;
+	j.uid_fd = -1;
+	return finish(&j);
+}
+
+int verb_run(const struct cli *cli, int argc, char **argv)
+{
+	struct request req;
+	struct err e = {0};
+
+	if (run_options_parse(argc, argv, &req, &e) < 0)
+		return bad_options(&req, &e);
+	if (req.help)
+		return show_help();
+	return run(cli, &req);
+}
+
+int verb_shell(const struct cli *cli, int argc, char **argv)
+{
+	static char *const bash[] = {(char *)(uintptr_t) "/bin/bash",
+				     (char *)(uintptr_t) "--noprofile",
+				     (char *)(uintptr_t) "--norc", NULL};
+	static char *const sh[] = {(char *)(uintptr_t) "/bin/sh", NULL};
+	struct request req;
+	struct err e = {0};
+
+	if (run_options_parse(argc, argv, &req, &e) < 0)
+		return bad_options(&req, &e);
+	if (req.help)
+		return show_help();
+	if (req.argc || req.script) {
+		(void)err_set(&e, ERR_CONFIG_INVALID, "`shell` takes no command");
+		return bad_options(&req, &e);
+	}
+	bool has_bash = access(bash[0], X_OK) == 0;
+	req.argv = (char **)(uintptr_t)(has_bash ? bash : sh);
+	req.argc = has_bash ? 3 : 1;
+	req.tty = !req.no_tty;
+	return run(cli, &req);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verbs, one file each. A verb gets what follows its name and returns the
+ * exit status.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct cli {
+	char **env;
+	unsigned int closed; /* which of 0 to 2 were closed when we began */
+};
+
+struct verb {
+	const char *name;
+	int (*run)(const struct cli *cli, int argc, char **argv); /* NULL: not in this version */
+	const char *help;
+	const char *later; /* the part that brings it */
+};
+
+extern const struct verb verbs[];
+extern const size_t verb_count;
+
+int verb_run(const struct cli *cli, int argc, char **argv);
+int verb_shell(const struct cli *cli, int argc, char **argv);
+int verb_doctor(const struct cli *cli, int argc, char **argv);
+int verb_version(const struct cli *cli, int argc, char **argv);
+int verb_help(const struct cli *cli, int argc, char **argv);
+
+/* Last line on stderr, "sandglass: CODE: message", and the hint above it. Returns `status`. */
+int cli_fail(const struct err *e, int status);
+/* All of it, or an error. */
+NODISCARD int cli_write(int fd, const char *p, size_t n, struct err *e);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds the environment from tables. Pure but for memory.
+ */
+#include "policy/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/term.h"
+
+/* How deep a call may call again; counts down at each level. */
+#define DEPTH_LEFT "3"
+
+static const char *const passed[] = {"PATH", "LANG", "TERM", "TZ", "COLORTERM", "NO_COLOR"};
+
+/* Toolchains that look for their root below HOME, which is another one inside. */
+static const struct {
+	const char *variable, *below_home, *needs;
+} roots[] = {
+	{"RUSTUP_HOME", ".rustup", ".cargo/bin"},
+	{"PYENV_ROOT", ".pyenv", ".pyenv"},
+	{"VOLTA_HOME", ".volta", ".volta"},
+};
+
+static int add(struct environment *env, const char *name, size_t name_len, const char *value,
+	       struct err *e)
+{
+	size_t len = name_len + 1 + strlen(value) + 1;
+	char *text = NULL;
+
+	for (size_t i = 0; i < env->n; i++)
+		if (strncmp(env->v[i], name, name_len) == 0 && env->v[i][name_len] == '=') {
+			free(env->v[i]);
+			env->v[i] = env->v[--env->n];
+			env->v[env->n] = NULL;
+		}
+	if (env->n == MAX_ENV)
+		return err_set(e, ERR_ARG_LIMIT, "more than %u environment variables", MAX_ENV);
+	text = malloc(len);
+	if (!text)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	(void)snprintf(text, len, "%.*s=%s", (int)name_len, name, value);
+	env->v[env->n++] = text;
+	return 0;
+}
+
+static int set(struct environment *env, const char *name, const char *value, struct err *e)
+{
+	return add(env, name, strlen(name), value, e);
+}
+
+static int add_passed(struct environment *env, const struct caller *who, struct err *e)
+{
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++) {
+		const char *value = caller_env(who, passed[i]);
+		if (value && set(env, passed[i], value, e) < 0)
+			return -1;
+	}
+	for (char **v = who->env; *v; v++) {
+		const char *eq = strchr(*v, '=');
+		if (eq && strncmp(*v, "LC_", 3) == 0 &&
+		    add(env, *v, (size_t)(eq - *v), eq + 1, e) < 0)
+			return -1;
+	}
+	if (!caller_env(who, "PATH"))
+		return set(env, "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", e);
+	return 0;
+}
+
+/* Whether PATH has an entry at or below HOME/part. */
+static bool path_uses(const struct caller *who, const char *part)
+{
+	char prefix[PATH_TEXT];
+	const char *path = caller_env(who, "PATH");
+
+	if (!path || !who->home)
+		return false;
+	size_t n = (size_t)snprintf(prefix, sizeof(prefix), "%s/%s", who->home, part);
+	for (; *path; path += strcspn(path, ":"), path += *path == ':')
+		if (strncmp(path, prefix, n) == 0 && (!path[n] || path[n] == '/' || path[n] == ':'))
+			return true;
+	return false;
+}
+
+static int add_roots(struct environment *env, const struct caller *who, struct err *e)
+{
+	char value[PATH_TEXT];
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		if (!path_uses(who, roots[i].needs))
+			continue;
+		(void)snprintf(value, sizeof(value), "%s/%s", who->home, roots[i].below_home);
+		if (set(env, roots[i].variable, value, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_name(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!(s[i] == '_' || (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||
+		      (i && s[i] >= '0' && s[i] <= '9')))
+			return false;
+	return n > 0;
+}
+
+/* --env NAME takes the caller's value (or nothing), --env NAME=VALUE sets it. */
+static int add_named(struct environment *env, const struct request *req, const struct caller *who,
+		     struct err *e)
+{
+	char name[256];
+	char shown[128];
+
+	for (size_t i = 0; i < req->env.n; i++) {
+		const char *text = req->env.v[i];
+		size_t n = strcspn(text, "=");
+		if (!is_name(text, n) || n >= sizeof(name))
+			return err_set(e, ERR_CONFIG_INVALID, "--env %s: not a variable's name",
+				       term_escape_cut(shown, sizeof(shown), text, strlen(text)));
+		memcpy(name, text, n);
+		name[n] = '\0';
+		const char *value = text[n] ? text + n + 1 : caller_env(who, name);
+		if (value && set(env, name, value, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int environment_build(struct environment *env, const struct request *req, const struct caller *who,
+		      const char *session, const char *call, struct err *e)
+{
+	const struct {
+		const char *name, *value;
+	} ours[] = {
+		{"HOME", "/sand/home"},
+		{"TMPDIR", "/sand/tmp"},
+		{"XDG_CACHE_HOME", "/sand/cache"},
+		{"AGENT_ROOT", "/sand"},
+		{"SANDGLASS", "1"},
+		{"SESSION_ID", session},
+		{"SANDGLASS_CALL", call},
+		{"SANDGLASS_DEPTH_LEFT", DEPTH_LEFT},
+	};
+
+	env->n = 0;
+	memset(env->v, 0, sizeof(env->v));
+	if (add_passed(env, who, e) < 0)
+		return -1;
+	if (req->mode != MODE_FULL_ACCESS && add_roots(env, who, e) < 0)
+		return -1;
+	if (add_named(env, req, who, e) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		/* Without a boundary there is no /sand: places stay the caller's own. */
+		if (req->mode == MODE_FULL_ACCESS && i < 4) {
+			const char *value = i == 0 ? who->home : NULL;
+			if (value && set(env, ours[i].name, value, e) < 0)
+				return -1;
+			continue;
+		}
+		if (set(env, ours[i].name, ours[i].value, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void environment_release(struct environment *env)
+{
+	for (size_t i = 0; i < env->n; i++)
+		free(env->v[i]);
+	env->n = 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command's environment: an allowlist of the caller's variables, what the
+ * request names, and what says where the command is. Nothing else.
+ */
+#pragma once
+
+#include "policy/request.h"
+#include "policy/source.h"
+
+#define MAX_ENV 512
+
+struct environment {
+	char *v[MAX_ENV + 1]; /* NULL-terminated, owned */
+	size_t n;
+};
+
+NODISCARD int environment_build(struct environment *env, const struct request *req,
+				const struct caller *who, const char *session, const char *call,
+				struct err *e);
+void environment_release(struct environment *env);

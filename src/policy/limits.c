@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Defaults as in sandglass-run(1), table LIMITS.
+ */
+#include "policy/limits.h"
+
+#include <string.h>
+
+#define HOUR_MS (UINT64_C(3600) * 1000)
+#define GIB (UINT64_C(1) << 30)
+#define MIB (UINT64_C(1) << 20)
+
+const char *const limit_names[LIMITS] = {"wall", "cpu_time", "cpus",   "memory",
+					 "pids", "disk",     "inodes", "output"};
+
+static uint64_t choose(uint64_t asked, uint64_t fallback, bool *was_asked)
+{
+	*was_asked = asked != LIMIT_UNSET && asked != LIMIT_NONE;
+	return asked == LIMIT_UNSET ? fallback : asked;
+}
+
+static int check_bounds(const struct limits *l, struct err *e)
+{
+	if (l->value[LIMIT_PIDS] != LIMIT_NONE && l->value[LIMIT_PIDS] < 1)
+		return err_set(e, ERR_CONFIG_INVALID, "--pids 0: a command is one process already");
+	if (l->value[LIMIT_MEMORY] != LIMIT_NONE && l->value[LIMIT_MEMORY] < MIB)
+		return err_set(e, ERR_CONFIG_INVALID,
+			       "--memory: no program starts in less than 1MiB");
+	if (l->value[LIMIT_INODES] != LIMIT_NONE && l->value[LIMIT_INODES] < 16)
+		return err_set(e, ERR_CONFIG_INVALID,
+			       "--inodes: the sandbox's own directories need 16");
+	if (l->value[LIMIT_DISK] != LIMIT_NONE && l->value[LIMIT_DISK] < 65536)
+		return err_set(e, ERR_CONFIG_INVALID, "--disk: at least 64KiB");
+	return 0;
+}
+
+int limits_decide(const struct request *req, const struct caller *who,
+		  const struct host_limits *host, struct limits *ret, struct err *e)
+{
+	struct limits l = {.grace_ms = req->grace_ms == LIMIT_UNSET ? 5000 : req->grace_ms};
+	bool *a = l.asked;
+
+	l.value[LIMIT_WALL] =
+		choose(req->wall_ms, who->terminal ? 12 * HOUR_MS : HOUR_MS, &a[LIMIT_WALL]);
+	l.value[LIMIT_CPU_TIME] = choose(req->cpu_ms, LIMIT_NONE, &a[LIMIT_CPU_TIME]);
+	l.value[LIMIT_CPUS] = choose(req->cpus_milli, LIMIT_NONE, &a[LIMIT_CPUS]);
+	l.value[LIMIT_MEMORY] = choose(req->memory_bytes, who->ram_bytes / 4 * 3, &a[LIMIT_MEMORY]);
+	l.value[LIMIT_PIDS] = choose(req->pids, 8192, &a[LIMIT_PIDS]);
+	l.value[LIMIT_DISK] = choose(req->disk_bytes, 16 * GIB, &a[LIMIT_DISK]);
+	l.value[LIMIT_INODES] = choose(req->inodes, 2000000, &a[LIMIT_INODES]);
+	l.value[LIMIT_OUTPUT] =
+		choose(req->output_bytes, req->json ? MIB : LIMIT_NONE, &a[LIMIT_OUTPUT]);
+	if (check_bounds(&l, e) < 0)
+		return -1;
+
+	bool bare = req->mode == MODE_FULL_ACCESS;
+	l.grade[LIMIT_WALL] = GRADE_KERNEL;
+	l.grade[LIMIT_OUTPUT] = GRADE_KERNEL;
+	l.grade[LIMIT_CPU_TIME] = bare ? GRADE_NONE : GRADE_WATCHED;
+	l.grade[LIMIT_CPUS] = host->cpu && !bare ? GRADE_KERNEL : GRADE_NONE;
+	l.grade[LIMIT_MEMORY] = bare ? GRADE_NONE : host->memory ? GRADE_KERNEL : GRADE_WATCHED;
+	l.grade[LIMIT_PIDS] = bare ? GRADE_NONE : GRADE_KERNEL; /* cgroup, or RLIMIT_NPROC */
+	l.grade[LIMIT_DISK] = bare ? GRADE_NONE : GRADE_KERNEL; /* tmpfs */
+	l.grade[LIMIT_INODES] = l.grade[LIMIT_DISK];
+	for (size_t i = 0; i < LIMITS; i++) {
+		if (!l.asked[i] || l.grade[i] != GRADE_NONE)
+			continue;
+		(void)err_set(e, ERR_LIMIT_UNAVAILABLE, "the limit `%s` cannot be held %s",
+			      limit_names[i],
+			      bare ? "with full access" : "here: no cgroup that we may use");
+		return err_hint(
+			e, bare ? "leave the option out, or leave out full access"
+				: "see `sandglass doctor`; run as root or in a delegated cgroup");
+	}
+	*ret = l;
+	return 0;
+}
+
+void limits_to_plan(const struct limits *l, struct plan_numbers *n)
+{
+	n->wall_ms = l->value[LIMIT_WALL];
+	n->grace_ms = l->grace_ms;
+	n->drain_ms = DRAIN_MS;
+	n->cpu_ms = l->value[LIMIT_CPU_TIME];
+	n->cpus_milli = l->value[LIMIT_CPUS];
+	n->memory_bytes = l->value[LIMIT_MEMORY];
+	n->pids = l->value[LIMIT_PIDS];
+	n->disk_bytes = l->value[LIMIT_DISK];
+	n->inodes = l->value[LIMIT_INODES];
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Assembles the view from its parts. Only lstat(2) and readlink(2) on the
+ * host's paths; nothing is opened, nothing is made.
+ */
+#include "policy/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/term.h"
+
+#define SHOWN 512
+
+static const char *keep(struct view *v, const char *p, size_t n, struct err *e)
+{
+	char *copy = v->texts < sizeof(v->text) / sizeof(v->text[0]) ? malloc(n + 1) : NULL;
+
+	if (!copy) {
+		(void)err_set(e, ERR_CONFIG_INVALID, "the view has more than %u entries",
+			      MAX_PLAN_MOUNTS);
+		return NULL;
+	}
+	memcpy(copy, p, n);
+	copy[n] = '\0';
+	v->text[v->texts++] = copy;
+	return copy;
+}
+
+static int add(struct view *v, struct plan_mount m, struct err *e)
+{
+	if (v->n == MAX_PLAN_MOUNTS)
+		return err_set(e, ERR_CONFIG_INVALID, "the view has more than %u entries",
+			       MAX_PLAN_MOUNTS);
+	m.dst = keep(v, m.dst, strlen(m.dst), e);
+	if (m.src)
+		m.src = keep(v, m.src, m.src_len, e);
+	if (!m.dst || (m.src_len && !m.src))
+		return -1;
+	v->mounts[v->n++] = m;
+	return 0;
+}
+
+int view_bind(struct view *v, const char *src, const char *dst, uint32_t flags,
+	      const struct stat *ident, struct err *e)
+{
+	struct plan_mount m = {
+		.kind = MOUNT_BIND,
+		.flags = flags | (ident ? (uint32_t)MOUNT_IDENT : 0),
+		.dst = dst ? dst : src,
+		.src = src,
+		.src_len = strlen(src),
+	};
+
+	if (ident) {
+		m.dev = ident->st_dev;
+		m.ino = ident->st_ino;
+		m.owner_uid = ident->st_uid;
+		m.owner_gid = ident->st_gid;
+	}
+	return add(v, m, e);
+}
+
+int view_made(struct view *v, enum plan_mount_kind kind, const char *dst, const char *content,
+	      struct err *e)
+{
+	return add(v,
+		   (struct plan_mount){.kind = kind,
+				       .dst = dst,
+				       .src = content,
+				       .src_len = content ? strlen(content) : 0},
+		   e);
+}
+
+bool view_covers(const struct view *v, const char *path)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->mounts[i].kind == MOUNT_BIND && path_is_below(v->mounts[i].dst, path))
+			return true;
+	return false;
+}
+
+/* /usr and what lies beside it: links on a merged system, else directories. */
+static int add_system(struct view *v, struct err *e)
+{
+	static const char *const top[] = {"/usr",   "/bin",   "/sbin",  "/lib",
+					  "/lib32", "/lib64", "/libx32"};
+	char text[PATH_TEXT];
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(top) / sizeof(top[0]); i++) {
+		if (lstat(top[i], &st) < 0)
+			continue;
+		if (!S_ISLNK(st.st_mode)) {
+			if (view_bind(v, top[i], NULL, 0, NULL, e) < 0)
+				return -1;
+			continue;
+		}
+		ssize_t n = readlink(top[i], text, sizeof(text) - 1);
+		if (n <= 0)
+			return err_sys(e, "readlink %s", top[i]);
+		text[n] = '\0';
+		if (view_made(v, MOUNT_SYMLINK, top[i], text, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_sys_and_dirs(struct view *v, struct err *e)
+{
+	static const char *const sys[] = {"/sys/devices/system/cpu", "/sys/devices/system/node"};
+
+	for (size_t i = 0; i < sizeof(sys) / sizeof(sys[0]); i++)
+		if (view_bind(v, sys[i], NULL, MOUNT_OPTIONAL | MOUNT_NOEXEC, NULL, e) < 0)
+			return -1;
+	if (view_made(v, MOUNT_DIR, "/run", NULL, e) < 0 ||
+	    view_made(v, MOUNT_DIR, "/var", NULL, e) < 0 ||
+	    view_made(v, MOUNT_SYMLINK, "/var/run", "/run", e) < 0)
+		return -1;
+	return 0;
+}
+
+/* The places that a sandbox may write: grants below them are opened without following links. */
+static void writable_places(const struct view *v, const struct source *src, struct places *ret)
+{
+	ret->n = 0;
+	if (src->given)
+		(void)places_add(ret, &src->st);
+	for (size_t i = 0; i < v->grant_count; i++)
+		if (v->grants[i].write)
+			(void)places_add(ret, &v->grants[i].st);
+}
+
+/* What no option opens: our own places inside, the host's /tmp, things that are no files. */
+static int check_grant(const struct resolved *r, const char *option, struct err *e)
+{
+	static const char *const ours[] = {"/sand", "/proc", "/sys", "/dev"};
+	char shown[SHOWN];
+
+	(void)term_escape_cut(shown, sizeof(shown), r->path, strlen(r->path));
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (path_is_below(ours[i], r->path))
+			return err_set(e, ERR_CONFIG_INVALID,
+				       "%s %s: %s is the sandbox's own inside", option, shown,
+				       ours[i]);
+	if (strcmp(r->path, "/tmp") == 0 || strcmp(r->path, "/var/tmp") == 0) {
+		(void)err_set(e, ERR_CONFIG_INVALID, "%s %s: inside, %s is private", option, shown,
+			      shown);
+		return err_hint(e, "name a directory below it");
+	}
+	if (!S_ISDIR(r->st.st_mode) && !S_ISREG(r->st.st_mode)) {
+		(void)err_set(e, ERR_POLICY_DENIED,
+			      "%s %s: a socket, device or fifo of the host is not granted", option,
+			      shown);
+		return err_hint(e,
+				"it needs a reviewed exception, which this version does not have");
+	}
+	return 0;
+}
+
+static int add_grants(struct view *v, const struct strlist *list, bool write,
+		      const struct caller *who, const struct refused *refused,
+		      const struct source *src, struct err *e)
+{
+	const char *option = write ? "--write" : "--read";
+	struct places writable;
+	struct resolved r;
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (v->grant_count == MAX_GRANTS)
+			return err_set(e, ERR_CONFIG_INVALID, "more than %u paths granted",
+				       MAX_GRANTS);
+		writable_places(v, src, &writable);
+		if (resolve_path(list->v[i], who->cwd, &writable, &r, e) < 0)
+			return err_wrap(e, "%s", option);
+		if (check_grant(&r, option, e) < 0 ||
+		    (S_ISDIR(r.st.st_mode) && refused_check(refused, option, &r, e) < 0))
+			return -1;
+		struct grant *g = &v->grants[v->grant_count++];
+		memcpy(g->path, r.path, sizeof(r.path));
+		g->st = r.st;
+		g->write = write;
+	}
+	return 0;
+}
+
+int view_grants(struct view *v, const struct request *req, const struct caller *who,
+		const struct refused *refused, const struct source *src, struct err *e)
+{
+	if (req->mode == MODE_READ_ONLY && req->write.n)
+		return err_set(e, ERR_CONFIG_INVALID,
+			       "--write and --mode read-only exclude each other");
+	if (add_grants(v, &req->write, true, who, refused, src, e) < 0 ||
+	    add_grants(v, &req->read, false, who, refused, src, e) < 0)
+		return -1;
+	return 0;
+}
+
+static int by_depth(const void *a, const void *b)
+{
+	const struct plan_mount *x = a;
+	const struct plan_mount *y = b;
+
+	return strcmp(x->dst, y->dst);
+}
+
+/* A parent goes before what lies in it, else it would cover it. */
+static int add_places(struct view *v, const struct source *src, const struct view_ids *ids,
+		      bool read_only, struct err *e)
+{
+	size_t first = v->n;
+	uint32_t write = read_only ? 0 : MOUNT_WRITE;
+	uint32_t map = ids->idmap ? MOUNT_IDMAP : 0;
+
+	if (src->given && view_bind(v, src->path, NULL, write | map, &src->st, e) < 0)
+		return -1;
+	for (size_t i = 0; i < v->grant_count; i++) {
+		const struct grant *g = &v->grants[i];
+		if (src->given && strcmp(g->path, src->path) == 0)
+			continue;
+		/* What lies in the source already has its rights unless the grant changes them. */
+		if (view_bind(v, g->path, NULL, (g->write ? MOUNT_WRITE : 0u) | map, &g->st, e) < 0)
+			return -1;
+	}
+	qsort(&v->mounts[first], v->n - first, sizeof(v->mounts[0]), by_depth);
+	return 0;
+}
+
+int view_build(struct view *v, const struct request *req, const struct caller *who,
+	       const struct source *src, const struct view_ids *ids, struct err *e)
+{
+	if (add_system(v, e) < 0 || view_add_etc(v, ids, e) < 0 || add_sys_and_dirs(v, e) < 0 ||
+	    view_add_toolchains(v, who, src, e) < 0 ||
+	    add_places(v, src, ids, req->mode == MODE_READ_ONLY, e) < 0)
+		return -1;
+	if (!src->given && view_made(v, MOUNT_SYMLINK, "/workspace", "/sand/workspace", e) < 0)
+		return -1;
+	return 0;
+}
+
+void view_release(struct view *v)
+{
+	for (size_t i = 0; i < v->texts; i++)
+		free(v->text[i]);
+	v->texts = v->n = v->grant_count = 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The view: which host paths a command sees, as a list of mounts for the plan.
+ * Deny by default; what is listed here is all there is.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "plan/plan.h"
+#include "policy/source.h"
+
+#define MAX_VIEW_TEXT (1u << 20)
+
+struct grant {
+	char path[PATH_TEXT];
+	struct stat st;
+	bool write;
+};
+
+#define MAX_GRANTS 128
+
+struct view {
+	struct plan_mount mounts[MAX_PLAN_MOUNTS];
+	size_t n;
+	char *text[2 * MAX_PLAN_MOUNTS]; /* owned strings */
+	size_t texts;
+	struct grant grants[MAX_GRANTS]; /* --read and --write, resolved */
+	size_t grant_count;
+	const char *rustup_home, *pyenv_root, *volta_home; /* toolchains that need their variable */
+};
+
+struct view_ids {
+	uint32_t uid, gid;   /* of the command */
+	bool idmap;          /* as root: map the owner of what is writable */
+	const char *name;    /* login name inside */
+	const char *session; /* UUID, for machine-id */
+};
+
+/* Checks and resolves --read and --write into v->grants. */
+NODISCARD int view_grants(struct view *v, const struct request *req, const struct caller *who,
+			  const struct refused *refused, const struct source *src, struct err *e);
+
+/* Lists everything. `v` keeps what its mounts point to until view_release(). */
+NODISCARD int view_build(struct view *v, const struct request *req, const struct caller *who,
+			 const struct source *src, const struct view_ids *ids, struct err *e);
+
+void view_release(struct view *v);
+
+/* For the parts of the view (view_etc.c, toolchain.c). `dst` NULL: the same path as src. */
+NODISCARD int view_bind(struct view *v, const char *src, const char *dst, uint32_t flags,
+			const struct stat *ident, struct err *e);
+NODISCARD int view_made(struct view *v, enum plan_mount_kind kind, const char *dst,
+			const char *content, struct err *e);
+NODISCARD int view_add_etc(struct view *v, const struct view_ids *ids, struct err *e);
+NODISCARD int view_add_toolchains(struct view *v, const struct caller *who,
+				  const struct source *src, struct err *e);
+/* A path of the view already contains `path`. */
+bool view_covers(const struct view *v, const char *path);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Three worlds: v2 with a directory that we may write and whose controllers are
+ * on for children (delegated, or root); v1 or hybrid, one hierarchy a
+ * controller; none. Only directories below the caller's own cgroup or its
+ * nearest writable ancestor are used.
+ */
+#include "run/cgroups.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+#define LEAF "sandglass-"
+
+static size_t read_text(const char *path, char *buf, size_t len)
+{
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, len - 1);
+
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = strstr(text, word); p; p = strstr(p + 1, word))
+		if ((p == text || p[-1] == ' ' || p[-1] == ',' || p[-1] == ':') &&
+		    (!p[n] || strchr(" ,\n:", p[n])))
+			return true;
+	return false;
+}
+
+/* The path of our own cgroup in the hierarchy whose line names `controller` ("" is v2's). */
+static bool own_path(const char *lines, const char *controller, char *ret, size_t len)
+{
+	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		const char *names = strchr(line, ':');
+		const char *path = names ? strchr(names + 1, ':') : NULL;
+		if (!path)
+			return false;
+		size_t n = (size_t)(path - names - 1);
+		char list[128];
+		if (n >= sizeof(list))
+			continue;
+		memcpy(list, names + 1, n);
+		list[n] = '\0';
+		if (*controller ? !has_word(list, controller) : n != 0)
+			continue;
+		path++;
+		n = strcspn(path, "\n");
+		if (n >= len)
+			return false;
+		memcpy(ret, path, n);
+		ret[n] = '\0';
+		return true;
+	}
+	return false;
+}
+
+static void find_v1(const char *lines, const char *controller, char *ret)
+{
+	char path[PATH_TEXT - 64];
+
+	ret[0] = '\0';
+	if (!own_path(lines, controller, path, sizeof(path)))
+		return;
+	(void)snprintf(ret, PATH_TEXT, "/sys/fs/cgroup/%s%s", controller, path);
+	if (access(ret, F_OK) < 0) /* a container that shows its own group as the root */
+		(void)snprintf(ret, PATH_TEXT, "/sys/fs/cgroup/%s", controller);
+	size_t n = strlen(ret);
+	while (n > 1 && ret[n - 1] == '/')
+		ret[--n] = '\0';
+	if (access(ret, W_OK | X_OK) < 0)
+		ret[0] = '\0';
+}
+
+/* Up from our own group to the first that we may write and that has controllers for children. */
+static bool find_v2(struct cgroups *g, const char *lines)
+{
+	static const char mount[] = "/sys/fs/cgroup";
+	char dir[PATH_TEXT];
+	char file[PATH_TEXT + 32];
+	char path[PATH_TEXT - 64];
+	char text[512];
+
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0 ||
+	    !own_path(lines, "", path, sizeof(path)))
+		return false;
+	(void)snprintf(dir, sizeof(dir), "%s%s", mount, path);
+	for (size_t n = strlen(dir); n >= strlen(mount);) {
+		while (n > strlen(mount) && dir[n - 1] == '/')
+			dir[--n] = '\0';
+		(void)snprintf(file, sizeof(file), "%s/cgroup.subtree_control", dir);
+		(void)read_text(file, text, sizeof(text));
+		(void)snprintf(file, sizeof(file), "%s/cgroup.procs", dir);
+		if (access(dir, W_OK) == 0 && access(file, W_OK) == 0 && has_word(text, "memory")) {
+			g->kind = CGROUP_KIND_V2;
+			memcpy(g->base[CGROUP_V2], dir, n + 1);
+			g->memory = true;
+			g->pids = has_word(text, "pids");
+			g->cpu = has_word(text, "cpu");
+			return true;
+		}
+		char *slash = strrchr(dir, '/');
+		n = (size_t)(slash - dir);
+		*slash = '\0';
+	}
+	return false;
+}
+
+void cgroups_find(struct cgroups *ret)
+{
+	char lines[8192];
+
+	memset(ret, 0, sizeof(*ret));
+	if (!read_text("/proc/self/cgroup", lines, sizeof(lines)) || find_v2(ret, lines))
+		return;
+	find_v1(lines, "memory", ret->base[CGROUP_V1_MEMORY]);
+	find_v1(lines, "pids", ret->base[CGROUP_V1_PIDS]);
+	find_v1(lines, "cpu", ret->base[CGROUP_V1_CPU]);
+	ret->memory = ret->base[CGROUP_V1_MEMORY][0];
+	ret->pids = ret->base[CGROUP_V1_PIDS][0];
+	ret->cpu = ret->base[CGROUP_V1_CPU][0];
+	if (ret->memory || ret->pids || ret->cpu)
+		ret->kind = CGROUP_KIND_V1;
+}
+
+void cgroups_sweep(const struct cgroups *g)
+{
+	char path[PATH_TEXT + 300];
+
+	for (size_t r = 0; r < CGROUP_ROLES; r++) {
+		DIR *dir = g->base[r][0] ? opendir(g->base[r]) : NULL;
+		if (!dir)
+			continue;
+		for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {
+			if (strncmp(d->d_name, LEAF, strlen(LEAF)) != 0)
+				continue;
+			int pid = 0;
+			if (sscanf(d->d_name + strlen(LEAF), "%d", &pid) != 1 || pid <= 0 ||
+			    kill(pid, 0) == 0 || errno != ESRCH)
+				continue;
+			(void)snprintf(path, sizeof(path), "%s/%s", g->base[r], d->d_name);
+			(void)rmdir(path); /* not empty: somebody still dies in it */
+		}
+		(void)closedir(dir);
+	}
+}
+
+size_t cgroups_plan(const struct cgroups *g, bool want_memory, bool want_pids, bool want_cpu,
+		    const char *tag, struct cgroup_store *store, struct plan_cgroup *ret)
+{
+	const bool wanted[CGROUP_ROLES] = {
+		[CGROUP_V1_MEMORY] = want_memory && g->base[CGROUP_V1_MEMORY][0],
+		[CGROUP_V1_PIDS] = want_pids && g->base[CGROUP_V1_PIDS][0],
+		[CGROUP_V1_CPU] = want_cpu && g->base[CGROUP_V1_CPU][0],
+		[CGROUP_V2] = (want_memory || want_pids || want_cpu) && g->base[CGROUP_V2][0],
+	};
+	size_t n = 0;
+
+	for (uint32_t r = 0; r < CGROUP_ROLES; r++) {
+		if (!wanted[r])
+			continue;
+		(void)snprintf(store->dir[r], sizeof(store->dir[r]), "%s/" LEAF "%d-%s", g->base[r],
+			       (int)getpid(), tag);
+		ret[n++] = (struct plan_cgroup){.role = r, .dir = store->dir[r]};
+	}
+	return n;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run, from what was asked to how it ended.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/uuid.h"
+#include "plan/plan.h"
+#include "plan/report.h"
+#include "policy/environment.h"
+#include "policy/limits.h"
+#include "policy/request.h"
+#include "policy/source.h"
+#include "policy/view.h"
+#include "run/capture.h"
+#include "run/cgroups.h"
+#include "run/stdio.h"
+
+struct outcome {
+	bool started;         /* the command's process existed with its boundary */
+	bool have_exec_error; /* execve failed: `exec` */
+	bool have_exit;
+	bool have_usage;
+	bool have_failure;
+	struct report start, exec, exit, usage, failure;
+	int told_signal; /* HUP, INT, QUIT or TERM that ended it; 0: none */
+	uint64_t wall_ms;
+};
+
+struct job {
+	const struct request *req;
+	struct caller who;
+	unsigned int closed; /* of 0 to 2, before we opened /dev/null there */
+	struct refused refused;
+	struct source src;
+	struct view view;
+	struct environment env;
+	struct limits limits;
+	struct cgroups cgroups;
+	struct cgroup_store cgroup_store;
+	struct plan_cgroup plan_cgroups[CGROUP_ROLES];
+	struct stdio io;
+	char session[UUID_TEXT], call[UUID_TEXT];
+	char cwd[PATH_TEXT];
+	const char *runs_as;
+	char **argv;
+	size_t argc;
+	struct plan plan;
+	char policy_sha256[65];
+	int uid_fd; /* -1: none */
+	struct outcome out;
+	struct capture capture[2];
+	struct err error; /* code ERR_NONE: the command ran and this is its own end */
+	int status;       /* of the exit */
+};
+
+/* Fills in who calls, from the process. */
+NODISCARD int caller_init(struct caller *who, char **env, char cwd[PATH_TEXT], struct err *e);
+
+/* Decides everything and makes the plan. */
+NODISCARD int job_prepare(struct job *j, struct err *e);
+
+/* Starts core with the plan and stays until all is over; the outcome is in j->out. */
+NODISCARD int job_run(struct job *j, struct err *e);
+
+/* Turns the outcome into j->error and j->status. */
+void job_judge(struct job *j);
+
+/* A failed stage of core, in words: code, message, hint. */
+void failure_explain(const struct job *j, const struct report *r, struct err *e);
+
+/* The result object of CONTRACT §4, one line. */
+NODISCARD int result_write(const struct job *j, struct buf *out, struct err *e);
+
+/* What this host can enforce. */
+NODISCARD int doctor_write(bool json, struct buf *out, struct err *e);
+
+void job_release(struct job *j);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happened, in the words of the contract: code, message, hint, status.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/term.h"
+#include "run/job.h"
+
+#define SHOWN 400
+
+static uint32_t flags_of(const struct outcome *o)
+{
+	return o->exit.flags | o->usage.flags;
+}
+
+static int status_of(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/* Why there are no user namespaces here, from what the kernel shows. */
+static void explain_namespaces(const struct job *j, const struct report *r, struct err *e)
+{
+	static const struct {
+		const char *file, *value, *hint;
+	} causes[] = {
+		{"/proc/sys/user/max_user_namespaces", "0",
+		 "sysctl user.max_user_namespaces=10000 (as root) switches user namespaces on"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0",
+		 "sysctl kernel.unprivileged_userns_clone=1 (as root) allows them to users"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
+		 "AppArmor denies them: load a profile for sandglass-core with the rule `userns,`"},
+	};
+	char text[16];
+
+	if (caller_env(&j->who, "SANDGLASS")) {
+		(void)err_set(e, ERR_NESTED_SANDBOX,
+			      "already inside a sandbox, which makes no second one");
+		(void)err_hint(e, "run the command as it is: the outer boundary holds it");
+		return;
+	}
+	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE, "namespaces cannot be made: %s: %s", r->text,
+		      strerror(r->sys));
+	(void)err_hint(e, "see `sandglass doctor`; in a container, allow user namespaces to it");
+	for (size_t i = 0; i < ARRAY_LEN(causes); i++) {
+		AUTO_FD int fd = open(causes[i].file, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+		text[n > 0 ? n : 0] = '\0';
+		text[strcspn(text, "\n")] = '\0';
+		if (n > 0 && strcmp(text, causes[i].value) == 0)
+			(void)err_hint(e, "%s", causes[i].hint);
+	}
+}
+
+/* What a failed stage means to the caller; a stage that is not listed is the boundary's own. */
+enum meaning {
+	MEANS_BOUNDARY,
+	MEANS_NAMESPACES,           /* whatever the errno */
+	MEANS_NAMESPACES_IF_DENIED, /* with EPERM or EACCES */
+	MEANS_BIND,
+	MEANS_IDENT,
+	MEANS_TARGET,
+	MEANS_CWD,
+	MEANS_PROC,
+	MEANS_IDMAP,
+	MEANS_CGROUP,
+	MEANS_BUG,
+};
+
+static const unsigned char meanings[STAGES] = {
+	[STAGE_PLAN] = MEANS_BUG,
+	[STAGE_PARENT] = MEANS_BUG,
+	[STAGE_CGROUP] = MEANS_CGROUP,
+	[STAGE_IDMAP] = MEANS_IDMAP,
+	[STAGE_CLONE] = MEANS_NAMESPACES,
+	[STAGE_MAPS] = MEANS_NAMESPACES,
+	[STAGE_IDS] = MEANS_NAMESPACES,
+	[STAGE_BIND] = MEANS_BIND,
+	[STAGE_IDENT] = MEANS_IDENT,
+	[STAGE_TARGET] = MEANS_TARGET,
+	[STAGE_CWD] = MEANS_CWD,
+	[STAGE_PROC] = MEANS_PROC,
+	[STAGE_ROOT] = MEANS_NAMESPACES_IF_DENIED,
+	[STAGE_NET] = MEANS_NAMESPACES_IF_DENIED,
+	[STAGE_UTS] = MEANS_NAMESPACES_IF_DENIED,
+};
+
+static void explain(struct err *e, enum meaning m, const char *what, int sys)
+{
+	static const struct {
+		enum err_code code;
+		const char *format, *hint; /* the format gets the text and strerror */
+	} words[] = {
+		[MEANS_BOUNDARY] = {ERR_SANDBOX_UNAVAILABLE, "the boundary cannot be made: %s: %s",
+				    "see `sandglass doctor`"},
+		[MEANS_BIND] = {ERR_SANDBOX_UNAVAILABLE, "%s cannot be shown inside: %s", ""},
+		[MEANS_IDENT] = {ERR_CONFLICT, "%s is not the file any more that was meant",
+				 "something replaced it in between; look at it, then try again"},
+		[MEANS_TARGET] =
+			{ERR_CONFIG_INVALID, "no place inside for %s: %s",
+			 "a path cannot be mounted below a read-only one that does not have it"},
+		[MEANS_CWD] = {ERR_CONFIG_INVALID, "working directory %s: %s", ""},
+		[MEANS_PROC] = {ERR_SANDBOX_UNAVAILABLE, "a new %s is refused: %s",
+				"parts of the host's /proc are covered (a container?); give it an "
+				"uncovered /proc"},
+		[MEANS_IDMAP] =
+			{ERR_POLICY_DENIED,
+			 "%s is root's and its file system has no id-mapped mounts (%s): what "
+			 "the command writes would not keep its owner",
+			 "use --mode read-only, or work on a copy that belongs to a user"},
+		[MEANS_CGROUP] = {ERR_LIMIT_UNAVAILABLE, "cgroup %s: %s", "see `sandglass doctor`"},
+		[MEANS_BUG] = {ERR_INTERNAL, "sandglass-core: %s", ""},
+	};
+	char text[2 * SHOWN];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* from the table above only */
+#pragma GCC diagnostic ignored "-Wformat-extra-args"
+	(void)snprintf(text, sizeof(text), words[m].format, what, sys ? strerror(sys) : "refused");
+#pragma GCC diagnostic pop
+	(void)err_set(e, words[m].code, "%s", text);
+	if (words[m].hint[0])
+		(void)err_hint(e, "%s", words[m].hint);
+}
+
+void failure_explain(const struct job *j, const struct report *r, struct err *e)
+{
+	enum meaning m = r->stage < STAGES ? (enum meaning)meanings[r->stage] : MEANS_BUG;
+	char shown[SHOWN];
+
+	if (m == MEANS_NAMESPACES ||
+	    (m == MEANS_NAMESPACES_IF_DENIED && (r->sys == EPERM || r->sys == EACCES))) {
+		explain_namespaces(j, r, e);
+		return;
+	}
+	if (m == MEANS_NAMESPACES_IF_DENIED)
+		m = MEANS_BOUNDARY;
+	explain(e, m, term_escape_cut(shown, sizeof(shown), r->text, strlen(r->text)), r->sys);
+}
+
+static void judge_exec(struct job *j)
+{
+	const struct report *r = &j->out.exec;
+	char path[SHOWN];
+	char interpreter[SHOWN];
+	size_t n = strnlen(r->text, sizeof(r->text) - 1);
+	const char *second = n + 1 < sizeof(r->text) ? r->text + n + 1 : "";
+	size_t second_n = strnlen(second, (size_t)(r->text + sizeof(r->text) - second));
+
+	(void)term_escape_cut(path, sizeof(path), r->text, n);
+	(void)term_escape_cut(interpreter, sizeof(interpreter), second, second_n);
+	if (r->sys == E2BIG) {
+		(void)err_set(&j->error, ERR_ARG_LIMIT,
+			      "%s: arguments and environment are too long", path);
+		(void)err_hint(&j->error,
+			       "one argument holds 128KiB; pass more through a file or stdin");
+	} else if (r->status == 127) {
+		(void)err_set(&j->error, ERR_NOT_FOUND, "%s: not found", path);
+		(void)err_hint(
+			&j->error,
+			"inside there is only what the view names; `--read DIR` adds a directory");
+	} else if (r->sys == ENOENT) {
+		(void)err_set(&j->error, ERR_NOT_EXECUTABLE, "%s: its interpreter%s%s is not there",
+			      path, second_n ? " " : "", interpreter);
+		if (second_n && second[second_n - 1] == '\r')
+			(void)err_hint(&j->error,
+				       "the file has CRLF line ends: the interpreter's name "
+				       "ends with \\r");
+		else
+			(void)err_hint(&j->error,
+				       "install the interpreter, or `--read` where it is");
+	} else if (r->sys == ENOEXEC) {
+		(void)err_set(&j->error, ERR_NOT_EXECUTABLE,
+			      "%s: no format that this kernel runs (another architecture?)", path);
+	} else {
+		(void)err_set(&j->error, ERR_NOT_EXECUTABLE, "%s: %s", path, strerror(r->sys));
+		if (r->sys == EACCES)
+			(void)err_hint(&j->error, "chmod +x, if it is meant to be run");
+	}
+	j->status = err_code_status(j->error.code);
+}
+
+static void judge_limits(struct job *j, uint32_t flags)
+{
+	static const struct {
+		uint32_t flag;
+		enum err_code code;
+		enum limit_id limit;
+		const char *what;
+	} limits[] = {
+		{REPORT_MEMORY, ERR_MEMORY_LIMIT, LIMIT_MEMORY, "memory"},
+		{REPORT_CPU, ERR_CPU_LIMIT, LIMIT_CPU_TIME, "cpu time"},
+		{REPORT_PIDS, ERR_PIDS_LIMIT, LIMIT_PIDS, "processes and threads"},
+		{REPORT_DISK, ERR_DISK_LIMIT, LIMIT_DISK, "space in /sand"},
+		{REPORT_INODES, ERR_INODE_LIMIT, LIMIT_INODES, "inodes in /sand"},
+	};
+	char text[NUM_TEXT];
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		if (!(flags & limits[i].flag))
+			continue;
+		uint64_t v = j->limits.value[limits[i].limit];
+		const char *value =
+			limits[i].flag == REPORT_CPU ? duration_format(v, text)
+			: limits[i].flag & (REPORT_MEMORY | REPORT_DISK)
+				? size_format(v, text)
+				: (snprintf(text, sizeof(text), "%llu", (unsigned long long)v),
+				   text);
+		(void)err_set(&j->error, limits[i].code, "the command used up its %s (%s)",
+			      limits[i].what, value);
+		return;
+	}
+}
+
+static void judge_timeout(struct job *j, uint32_t flags)
+{
+	char wall[NUM_TEXT];
+	char grace[NUM_TEXT];
+
+	(void)duration_format(j->limits.value[LIMIT_WALL], wall);
+	(void)duration_format(j->limits.grace_ms, grace);
+	(void)err_set(&j->error, ERR_TOOL_TIMEOUT,
+		      "Do not repeat: wall time %s is over; the process tree was ended%s%s%s", wall,
+		      flags & REPORT_KILLED ? " by KILL after a " : " by TERM within a ", grace,
+		      " grace");
+	(void)err_hint(&j->error, "--timeout gives more time, if the command is known to need it");
+	j->status = 124;
+}
+
+/* Init did not get to say how the command ended. */
+static void judge_lost(struct job *j)
+{
+	if (flags_of(&j->out) & REPORT_MEMORY) {
+		judge_limits(j, REPORT_MEMORY);
+		j->status = 128 + SIGKILL;
+		return;
+	}
+	(void)err_set(&j->error, ERR_INTERNAL, "the sandbox ended before its command could report");
+	(void)err_hint(&j->error, "something killed sandglass-core or the sandbox's init");
+	j->status = 125;
+}
+
+void job_judge(struct job *j)
+{
+	const struct outcome *o = &j->out;
+	uint32_t flags = flags_of(o);
+
+	if (o->have_failure) {
+		failure_explain(j, &o->failure, &j->error);
+		j->status = err_code_status(j->error.code);
+		return;
+	}
+	if (o->have_exec_error) {
+		judge_exec(j);
+		return;
+	}
+	if (!o->have_exit) {
+		judge_lost(j);
+		return;
+	}
+	j->status = status_of(o->exit.status);
+	if (flags & REPORT_WALL) {
+		judge_timeout(j, flags);
+	} else if (o->told_signal) {
+		(void)err_set(&j->error, ERR_CANCELLED, "ended by %s", strsignal(o->told_signal));
+	} else if (j->status != 0) {
+		judge_limits(j, flags);
+	}
+}

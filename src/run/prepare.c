@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From request to plan: asks the policy layer, finds what the host offers, and
+ * puts it together. Nothing is started and nothing is changed but the lock on a
+ * session uid.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/sha256.h"
+#include "base/term.h"
+#include "run/job.h"
+#include "run/uidlock.h"
+
+#define INNER_ID 1000u /* inside, where the caller's own id is 0 in a nested namespace */
+#define SHOWN 512
+
+static size_t read_text(const char *path, char *buf, size_t len)
+{
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, len - 1);
+
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* Whether all ids of the host are ours to map, i.e. this is no user namespace. */
+static bool has_all_ids(void)
+{
+	char text[128];
+	unsigned int inside = 0;
+	unsigned int outside = 0;
+	unsigned int count = 0;
+
+	if (!read_text("/proc/self/uid_map", text, sizeof(text)) ||
+	    sscanf(text, "%u %u %u", &inside, &outside, &count) != 3)
+		return false;
+	return inside == 0 && outside == 0 && count == UINT32_MAX;
+}
+
+int caller_init(struct caller *who, char **env, char cwd[PATH_TEXT], struct err *e)
+{
+	struct sysinfo info;
+
+	if (sysinfo(&info) < 0)
+		return err_sys(e, "sysinfo");
+	*who = (struct caller){
+		.uid = geteuid(),
+		.gid = getegid(),
+		.env = env,
+		.cwd = getcwd(cwd, PATH_TEXT) && cwd[0] == '/' ? cwd : NULL,
+		.terminal = isatty(0) && isatty(1) && isatty(2),
+		.ram_bytes = (uint64_t)info.totalram * info.mem_unit,
+	};
+	who->root = who->uid == 0 && has_all_ids();
+	who->home = caller_env(who, "HOME");
+	if (!who->home || who->home[0] != '/') {
+		struct passwd *pw = getpwuid(who->uid);
+		who->home = pw ? pw->pw_dir : NULL;
+	}
+	return 0;
+}
+
+static int decide_ids(struct job *j, struct view_ids *ids, struct err *e)
+{
+	struct plan_numbers *n = &j->plan.n;
+	char text[128];
+	unsigned int inside = 1;
+	unsigned int outside = 1;
+
+	*ids = (struct view_ids){.name = "sandglass", .session = j->session};
+	j->runs_as = "caller-in-user-namespace";
+	if (j->who.root) {
+		uint32_t uid = 0;
+		j->uid_fd = uidlock_take(&uid, e);
+		if (j->uid_fd < 0)
+			return -1;
+		n->flags |= PLAN_ROOT;
+		n->uid = n->gid = n->outer_uid = n->outer_gid = uid;
+		ids->idmap = true;
+		j->runs_as = "session-uid";
+	} else {
+		n->outer_uid = j->who.uid;
+		n->outer_gid = j->who.gid;
+		n->uid = j->who.uid ? j->who.uid : INNER_ID;
+		n->gid = j->who.gid ? j->who.gid : INNER_ID;
+		/* Root of a user namespace that the host's root made is the host's root. */
+		if (j->who.uid == 0 && read_text("/proc/self/uid_map", text, sizeof(text)) &&
+		    sscanf(text, "%u %u", &inside, &outside) == 2 && outside == 0) {
+			(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
+				      "root of a user namespace that stands for the host's root: "
+				      "the command would run as kernel uid 0");
+			return err_hint(e, "run as root outside of it, or as an ordinary user");
+		}
+	}
+	ids->uid = n->uid;
+	ids->gid = n->gid;
+	return 0;
+}
+
+/* A source that its caller could not write as it is would only fail later, and unclearly. */
+static int check_owner(const struct job *j, struct err *e)
+{
+	char shown[SHOWN];
+
+	if (!j->src.given || j->req->mode != MODE_WORKSPACE_WRITE || j->who.root)
+		return 0;
+	(void)term_escape_cut(shown, sizeof(shown), j->src.path, strlen(j->src.path));
+	if (access(j->src.path, X_OK | R_OK) < 0)
+		return err_set(e, ERR_POLICY_DENIED, "source %s: %s", shown, strerror(errno));
+	if (access(j->src.path, W_OK) == 0 || errno == EROFS)
+		return 0;
+	(void)err_set(e, ERR_POLICY_DENIED, "source %s belongs to uid %u and you may not write it",
+		      shown, (unsigned int)j->src.st.st_uid);
+	return err_hint(e, "use --mode read-only, or run as its owner");
+}
+
+static bool is_visible(const struct job *j, const char *path)
+{
+	return path_is_below("/sand", path) || view_covers(&j->view, path);
+}
+
+/* The caller's working directory if it is in the view, else the source's top. */
+static void decide_cwd(struct job *j)
+{
+	const char *cwd = j->who.cwd;
+
+	if (j->req->mode == MODE_FULL_ACCESS)
+		cwd = cwd ? cwd : "/";
+	else if (!j->src.given)
+		cwd = "/sand/workspace";
+	else if (!cwd || !is_visible(j, cwd))
+		cwd = j->src.path;
+	(void)snprintf(j->cwd, sizeof(j->cwd), "%s", cwd);
+}
+
+static int decide_argv(struct job *j, struct err *e)
+{
+	static const char *const bash[] = {"/bin/bash", "--noprofile", "--norc", "-c"};
+	static const char *const sh[] = {"/bin/sh", "-c"};
+	const struct request *req = j->req;
+	bool has_bash = access("/bin/bash", X_OK) == 0;
+	const char *const *shell = has_bash ? bash : sh;
+	size_t fixed = !req->script ? 0 : has_bash ? ARRAY_LEN(bash) : ARRAY_LEN(sh);
+
+	if (!req->script && !req->argc) {
+		(void)err_set(e, ERR_CONFIG_INVALID, "no command");
+		return err_hint(e, "sandglass run CMD [ARG…], or sandglass run -c 'SCRIPT'");
+	}
+	if (!req->script && !req->argv[0][0])
+		return err_set(e, ERR_CONFIG_INVALID, "the command's name is empty");
+	j->argv = calloc(fixed + 2 + (size_t)req->argc + 1, sizeof(*j->argv));
+	if (!j->argv)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	for (size_t i = 0; i < fixed; i++)
+		j->argv[j->argc++] = (char *)(uintptr_t)shell[i];
+	if (req->script) {
+		j->argv[j->argc++] = (char *)(uintptr_t)req->script;
+		if (req->argc) /* $0, then $1 … */
+			j->argv[j->argc++] = (char *)(uintptr_t) "sandglass";
+	}
+	for (int i = 0; i < req->argc; i++)
+		j->argv[j->argc++] = req->argv[i];
+	return 0;
+}
+
+/* Per-user kernel counters: a sandbox gets at most a quarter of what its user has. */
+static void decide_counters(struct plan_numbers *n)
+{
+	char text[32];
+	uint64_t value = 0;
+	struct err ignored = {0};
+
+	n->inotify_instances = 32;
+	n->inotify_watches = 65536;
+	size_t len = read_text("/proc/sys/fs/inotify/max_user_instances", text, sizeof(text));
+	text[len ? len - 1 : 0] = '\0';
+	if (len && num_parse(text, 1, UINT32_MAX, &value, &ignored) == 0)
+		n->inotify_instances = (uint32_t)(value < 64 ? 16 : value / 4);
+	len = read_text("/proc/sys/fs/inotify/max_user_watches", text, sizeof(text));
+	text[len ? len - 1 : 0] = '\0';
+	if (len && num_parse(text, 1, UINT32_MAX, &value, &ignored) == 0)
+		n->inotify_watches = (uint32_t)(value / 2);
+}
+
+static void decide_terminal(struct job *j)
+{
+	struct winsize size = {.ws_row = 24, .ws_col = 80};
+	bool tty = !j->req->no_tty && !j->req->json && (j->req->tty || j->who.terminal);
+
+	if (!tty)
+		return;
+	j->plan.n.flags |= PLAN_TTY;
+	for (int fd = 0; fd <= 2; fd++)
+		if (ioctl(fd, TIOCGWINSZ, &size) == 0)
+			break;
+	j->plan.n.rows = size.ws_row;
+	j->plan.n.cols = size.ws_col;
+}
+
+/* What the policy says, without what differs at each run. */
+static int hash_policy(struct job *j, struct err *e)
+{
+	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
+	struct plan p = j->plan;
+	unsigned char digest[SHA256_BYTES];
+	char *none[] = {(char *)(uintptr_t) "-", NULL};
+
+	p.n.parent_pid = p.n.outer_uid = p.n.outer_gid = 0;
+	p.n.rows = p.n.cols = 0;
+	p.n.stdin_dev = p.n.stdin_ino = 0;
+	p.n.flags &= ~(uint32_t)(PLAN_STDIN_FILE | PLAN_TTY);
+	p.n.uid = p.n.gid = 0;
+	p.stdin_path = "";
+	p.cgroup_count = 0;
+	p.argv = none;
+	p.argc = 1;
+	p.envc = 0;
+	/* Files of our own hold ids; paths and rights are what a policy is. */
+	struct plan_mount *mounts = calloc(p.mount_count + 1, sizeof(*mounts));
+	if (!mounts)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	for (size_t i = 0; i < p.mount_count; i++) {
+		mounts[i] = p.mounts[i];
+		if (mounts[i].kind == MOUNT_FILE)
+			mounts[i].src_len = 0;
+	}
+	p.mounts = mounts;
+	int rc = plan_encode(&p, &bytes, e);
+	free(mounts);
+	if (rc < 0)
+		return -1;
+	sha256(bytes.p, bytes.n, digest);
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		(void)snprintf(j->policy_sha256 + 2 * i, 3, "%02x", digest[i]);
+	return 0;
+}
+
+static int decide_limits(struct job *j, struct err *e)
+{
+	cgroups_find(&j->cgroups);
+	struct host_limits host = {j->cgroups.memory, j->cgroups.pids, j->cgroups.cpu};
+	if (limits_decide(j->req, &j->who, &host, &j->limits, e) < 0)
+		return -1;
+	limits_to_plan(&j->limits, &j->plan.n);
+	j->plan.n.shm_bytes = j->who.ram_bytes / 2;
+	if (j->req->mode == MODE_FULL_ACCESS)
+		return 0;
+	j->plan.cgroups = j->plan_cgroups;
+	j->plan.cgroup_count =
+		cgroups_plan(&j->cgroups, j->limits.value[LIMIT_MEMORY] != LIMIT_NONE,
+			     j->limits.value[LIMIT_PIDS] != LIMIT_NONE,
+			     j->limits.value[LIMIT_CPUS] != LIMIT_NONE, j->session,
+			     &j->cgroup_store, j->plan_cgroups);
+	return 0;
+}
+
+static int decide_view(struct job *j, struct err *e)
+{
+	struct view_ids ids;
+
+	if (refused_init(&j->who, &j->refused, e) < 0 ||
+	    source_find(j->req, &j->who, &j->refused, &j->src, e) < 0 || check_owner(j, e) < 0 ||
+	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0 ||
+	    decide_ids(j, &ids, e) < 0 ||
+	    view_build(&j->view, j->req, &j->who, &j->src, &ids, e) < 0)
+		return -1;
+	if (j->req->mode == MODE_READ_ONLY)
+		j->plan.n.flags |= PLAN_READ_ONLY;
+	return 0;
+}
+
+int job_prepare(struct job *j, struct err *e)
+{
+	bool bare = j->req->mode == MODE_FULL_ACCESS;
+
+	j->uid_fd = -1;
+	if (uuid4(j->session, e) < 0 || uuid4(j->call, e) < 0)
+		return -1;
+	const char *given = caller_env(&j->who, "SESSION_ID");
+	if (given && uuid_valid(given))
+		memcpy(j->session, given, UUID_TEXT);
+	if (bare)
+		j->plan.n.flags |= PLAN_BARE;
+	if (decide_argv(j, e) < 0 || (!bare && decide_view(j, e) < 0) || decide_limits(j, e) < 0)
+		return -1;
+	decide_terminal(j);
+	if (stdio_plan(j->closed, j->req->json, j->plan.n.flags & PLAN_TTY && !bare, &j->io, e) < 0)
+		return -1;
+	if (j->io.way[0] == STDIO_FILE && !bare) {
+		j->plan.n.flags |= PLAN_STDIN_FILE;
+		j->plan.n.stdin_dev = j->io.file.st_dev;
+		j->plan.n.stdin_ino = j->io.file.st_ino;
+	}
+	decide_counters(&j->plan.n);
+	decide_cwd(j);
+	if (environment_build(&j->env, j->req, &j->who, j->session, j->call, e) < 0)
+		return -1;
+	j->plan.n.parent_pid = (uint32_t)getpid();
+	j->plan.cwd = j->cwd;
+	j->plan.hostname = "sandglass";
+	j->plan.stdin_path = j->plan.n.flags & PLAN_STDIN_FILE ? j->io.file_path : "";
+	j->plan.mounts = j->view.mounts;
+	j->plan.mount_count = j->view.n;
+	j->plan.argv = j->argv;
+	j->plan.argc = j->argc;
+	j->plan.envp = j->env.v;
+	j->plan.envc = j->env.n;
+	return hash_policy(j, e);
+}
+
+void job_release(struct job *j)
+{
+	view_release(&j->view);
+	environment_release(&j->env);
+	capture_release(&j->capture[0]);
+	capture_release(&j->capture[1]);
+	free(j->argv);
+	if (j->uid_fd >= 0)
+		(void)close(j->uid_fd);
+	j->uid_fd = -1;
+}

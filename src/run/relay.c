@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+bool relay_init(struct relay *r, int from, int to, struct capture *capture)
+{
+	struct stat st;
+
+	*r = (struct relay){.from = from, .to = to, .capture = capture, .chunk = PIPE_BUF};
+	/* A file never blocks for long; poll(2) promises PIPE_BUF for all others. */
+	if (to >= 0 && fstat(to, &st) == 0 && S_ISREG(st.st_mode))
+		r->chunk = RELAY_BYTES;
+	r->data = malloc(RELAY_BYTES);
+	return r->data != NULL;
+}
+
+static void end(struct relay *r)
+{
+	if (r->from > 2)
+		(void)close(r->from);
+	r->from = -1;
+	if (r->close_to && r->to > 2) {
+		(void)close(r->to);
+		r->to = -1;
+	}
+}
+
+static bool in_background(const struct relay *r)
+{
+	if (!r->from_terminal)
+		return false;
+	pid_t group = tcgetpgrp(r->from);
+	return group >= 0 && group != getpgrp();
+}
+
+size_t relay_poll(const struct relay *r, struct pollfd *fds)
+{
+	if (r->n > r->at) {
+		fds[0] = (struct pollfd){.fd = r->to, .events = POLLOUT};
+		return 1;
+	}
+	if (r->from < 0 || in_background(r))
+		return 0;
+	fds[0] = (struct pollfd){.fd = r->from, .events = POLLIN};
+	return 1;
+}
+
+static void drain(struct relay *r)
+{
+	size_t left = r->n - r->at;
+	ssize_t n = write(r->to, r->data + r->at, left < r->chunk ? left : r->chunk);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) { /* nobody reads any more: the writer learns it as from a pipe */
+		r->at = r->n = 0;
+		end(r);
+		return;
+	}
+	r->at += (size_t)n;
+	if (r->at == r->n)
+		r->at = r->n = 0;
+}
+
+static void fill(struct relay *r)
+{
+	ssize_t n = read(r->from, r->data, RELAY_BYTES);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) { /* end of file; EIO is how a pty says it */
+		end(r);
+		return;
+	}
+	if (r->capture) {
+		capture_add(r->capture, r->data, (size_t)n);
+		return;
+	}
+	r->at = 0;
+	r->n = (size_t)n;
+}
+
+void relay_step(struct relay *r, const struct pollfd *fds, size_t n)
+{
+	if (n && fds[0].revents) {
+		if (r->n > r->at)
+			drain(r);
+		else
+			fill(r);
+	}
+}
+
+void relay_release(struct relay *r)
+{
+	r->close_to = true;
+	end(r);
+	free(r->data);
+	r->data = NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies bytes from one descriptor to another, or into a capture, without ever
+ * blocking on the reading side.
+ */
+#pragma once
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "run/capture.h"
+
+#define RELAY_BYTES 65536u
+
+struct relay {
+	int from; /* -1: over */
+	int to;   /* -1: into `capture`, or nowhere once it has failed */
+	struct capture *capture;
+	bool close_to;      /* end of file on `from` closes `to` */
+	bool from_terminal; /* read only in the foreground, else we would be stopped */
+	size_t chunk;       /* most bytes of one write: PIPE_BUF where a write may block */
+	char *data;
+	size_t at, n;
+};
+
+/* False: out of memory. */
+bool relay_init(struct relay *r, int from, int to, struct capture *capture);
+/* What to poll for: fills at most two entries, returns how many. */
+size_t relay_poll(const struct relay *r, struct pollfd *fds);
+/* After poll: moves what can be moved. */
+void relay_step(struct relay *r, const struct pollfd *fds, size_t n);
+void relay_release(struct relay *r);

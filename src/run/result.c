@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The result object: CONTRACT §4. Everything foreign goes through json_text(),
+ * which escapes what a terminal would obey.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "run/job.h"
+
+static const char *signal_name(int sig)
+{
+	static const struct {
+		int sig;
+		const char *name;
+	} names[] = {
+		{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},
+		{SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
+		{SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+		{SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+		{SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
+		{SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (names[i].sig == sig)
+			return names[i].name;
+	return "SIGRT";
+}
+
+static void write_exit(const struct job *j, struct json *o)
+{
+	bool ran = j->out.have_exit && !j->out.have_exec_error && !j->out.have_failure;
+	int st = j->out.exit.status;
+
+	json_key(o, "exit");
+	json_obj_begin(o);
+	json_kv_int(o, "status", j->status);
+	if (ran && WIFEXITED(st))
+		json_kv_int(o, "code", WEXITSTATUS(st));
+	else
+		json_kv_null(o, "code");
+	if (ran && WIFSIGNALED(st))
+		json_kv_str(o, "signal", signal_name(WTERMSIG(st)));
+	else
+		json_kv_null(o, "signal");
+	json_obj_end(o);
+}
+
+static void write_error(const struct job *j, struct json *o)
+{
+	json_key(o, "error");
+	if (j->error.code == ERR_NONE) {
+		json_null(o);
+		return;
+	}
+	json_obj_begin(o);
+	json_kv_str(o, "code", err_code_name(j->error.code));
+	json_kv_str(o, "kind", err_kind_name(err_code_kind(j->error.code)));
+	json_key(o, "message");
+	json_text(o, j->error.msg, strlen(j->error.msg));
+	json_key(o, "hint");
+	if (j->error.hint[0])
+		json_text(o, j->error.hint, strlen(j->error.hint));
+	else
+		json_null(o);
+	json_kv_null(o, "retry_after_ms");
+	json_kv_null(o, "approval");
+	json_obj_end(o);
+}
+
+static void write_limits_hit(const struct job *j, struct json *o)
+{
+	static const struct {
+		uint32_t flag;
+		const char *name;
+	} hits[] = {
+		{REPORT_WALL, "wall"}, {REPORT_CPU, "cpu_time"}, {REPORT_MEMORY, "memory"},
+		{REPORT_PIDS, "pids"}, {REPORT_DISK, "disk"},    {REPORT_INODES, "inodes"},
+	};
+	uint32_t flags = j->out.exit.flags | j->out.usage.flags;
+
+	json_key(o, "limits_hit");
+	json_arr_begin(o);
+	for (size_t i = 0; i < ARRAY_LEN(hits); i++)
+		if (flags & hits[i].flag)
+			json_str(o, hits[i].name);
+	json_arr_end(o);
+}
+
+static void write_usage(const struct job *j, struct json *o)
+{
+	const struct outcome *out = &j->out;
+	uint64_t cpu = out->usage.cpu_ms > out->exit.cpu_ms ? out->usage.cpu_ms : out->exit.cpu_ms;
+	uint64_t peak = out->usage.peak_memory_bytes ? out->usage.peak_memory_bytes
+						     : out->exit.peak_memory_bytes;
+
+	json_key(o, "usage");
+	json_obj_begin(o);
+	json_kv_uint(o, "wall_ms", out->wall_ms);
+	json_kv_uint(o, "cpu_ms", cpu);
+	json_kv_uint(o, "peak_memory_bytes", peak);
+	json_kv_uint(o, "processes", out->exit.processes);
+	json_kv_uint(o, "egress_bytes", 0);
+	json_kv_uint(o, "disk_bytes", out->exit.disk_bytes);
+	json_kv_uint(o, "inodes", out->exit.inodes);
+	json_obj_end(o);
+}
+
+static void write_enforced(const struct job *j, struct json *o)
+{
+	static const char *const always[] =
+		{"user",         "mount",        "pid",    "ipc", "uts", "net", "cgroup-namespace",
+		 "capabilities", "no_new_privs", "seccomp"};
+	bool bare = j->req->mode == MODE_FULL_ACCESS;
+	uint32_t lost = j->out.start.flags;
+
+	json_key(o, "enforced");
+	json_arr_begin(o);
+	if (j->out.started && !bare) {
+		for (size_t i = 0; i < ARRAY_LEN(always); i++)
+			json_str(o, always[i]);
+		if (!(lost & REPORT_NO_LANDLOCK))
+			json_str(o, "landlock");
+		if (!(lost & REPORT_NO_SYSCTL))
+			json_str(o, "user-counters");
+		if (j->plan.cgroup_count)
+			json_str(o, "cgroup");
+	}
+	json_arr_end(o);
+	json_key(o, "not_enforced");
+	json_arr_begin(o);
+	if (bare)
+		json_str(o, "boundary");
+	for (size_t i = 0; i < LIMITS; i++)
+		if (j->limits.value[i] != LIMIT_NONE && j->limits.grade[i] == GRADE_NONE)
+			json_str(o, limit_names[i]);
+	if (lost & REPORT_NO_LANDLOCK)
+		json_str(o, "landlock");
+	if (lost & REPORT_NO_SYSCTL)
+		json_str(o, "user-counters");
+	json_arr_end(o);
+}
+
+static void write_grades(const struct job *j, struct json *o)
+{
+	static const char *const names[] = {"not-enforced", "watched", "kernel"};
+
+	json_key(o, "limits");
+	json_obj_begin(o);
+	for (size_t i = 0; i < LIMITS; i++) {
+		if (j->limits.value[i] == LIMIT_NONE)
+			continue;
+		json_key(o, limit_names[i]);
+		json_obj_begin(o);
+		json_kv_uint(o, "value", j->limits.value[i]);
+		json_kv_str(o, "grade", names[j->limits.grade[i]]);
+		json_kv_bool(o, "asked", j->limits.asked[i]);
+		json_obj_end(o);
+	}
+	json_obj_end(o);
+}
+
+static void write_sandbox(const struct job *j, struct json *o)
+{
+	json_key(o, "sandbox");
+	json_obj_begin(o);
+	json_kv_str(o, "isolation", j->req->mode == MODE_FULL_ACCESS ? "none" : "namespace");
+	json_kv_str(o, "mode", mode_names[j->req->mode]);
+	json_kv_str(o, "writes", "direct");
+	json_key(o, "source");
+	if (j->src.given)
+		json_text(o, j->src.path, strlen(j->src.path));
+	else
+		json_null(o);
+	json_kv_int(o, "landlock", j->out.start.status);
+	json_kv_str(o, "runs_as", j->runs_as);
+	write_enforced(j, o);
+	write_grades(j, o);
+	json_key(o, "masked");
+	json_arr_begin(o);
+	json_arr_end(o);
+	json_kv_str(o, "policy_sha256", j->policy_sha256[0] ? j->policy_sha256 : NULL);
+	json_obj_end(o);
+}
+
+int result_write(const struct job *j, struct buf *out, struct err *e)
+{
+	struct json o = JSON_INIT(out);
+	char when[CLOCK_TEXT];
+	uint64_t wall = j->limits.value[LIMIT_WALL];
+
+	json_obj_begin(&o);
+	json_kv_uint(&o, "version", 1);
+	json_kv_str(&o, "session", j->session);
+	json_kv_str(&o, "call", j->call);
+	json_kv_null(&o, "tool");
+	json_key(&o, "argv");
+	json_arr_begin(&o);
+	for (size_t i = 0; i < j->argc; i++)
+		json_text(&o, j->argv[i], strlen(j->argv[i]));
+	json_arr_end(&o);
+	json_kv_str(&o, "agent_root", j->req->mode == MODE_FULL_ACCESS ? NULL : "/sand");
+	json_kv_null(&o, "graph");
+	if (wall == LIMIT_NONE || !wall)
+		json_kv_null(&o, "deadline");
+	else
+		json_kv_str(&o, "deadline",
+			    clock_rfc3339(clock_wall_ms() - (int64_t)j->out.wall_ms + (int64_t)wall,
+					  when));
+	json_kv_bool(&o, "ok", j->error.code == ERR_NONE && j->status == 0);
+	write_exit(j, &o);
+	write_error(j, &o);
+	json_key(&o, "stdout");
+	capture_json(&j->capture[0], &o);
+	json_key(&o, "stderr");
+	capture_json(&j->capture[1], &o);
+	json_key(&o, "denials");
+	json_arr_begin(&o);
+	json_arr_end(&o);
+	write_limits_hit(j, &o);
+	write_usage(j, &o);
+	json_kv_null(&o, "changes"); /* direct: they are in the source, nobody has counted them */
+	write_sandbox(j, &o);
+	json_kv_uint(&o, "depth_left", 3);
+	json_obj_end(&o);
+	return json_finish(&o, ERR_OUTPUT_LIMIT, e);
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts core and stays with it: carries bytes, passes signals on, collects the
+ * reports. Holds the only front end of the control socket, so that the tree
+ * ends with this process whatever ends it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "run/job.h"
+#include "run/relay.h"
+
+#define FD_SAFE 16 /* ours stay above the numbers that core is given */
+#define MAX_DRAIN_MS 500u
+#define MAX_RELAYS 3
+
+struct super {
+	struct job *j;
+	pid_t core;
+	int ctl; /* -1: core and init are gone */
+	int signals;
+	int pty; /* master */
+	struct relay relay[MAX_RELAYS];
+	size_t relays;
+	int child_fd[3]; /* what core gets as 0 to 2 */
+	struct termios saved;
+	bool raw;
+	uint64_t over_ms; /* when draining ends; LIMIT_NONE while core lives */
+};
+
+static const int told[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+static const int passed[] = {SIGUSR1, SIGUSR2};
+
+static int high(int fd)
+{
+	if (fd < 0)
+		return -1;
+	int up = fcntl(fd, F_DUPFD_CLOEXEC, FD_SAFE);
+	int saved = errno;
+	(void)close(fd);
+	errno = saved;
+	return up;
+}
+
+static int make_memfd(const struct plan *p, struct err *e)
+{
+	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
+
+	if (plan_encode(p, &bytes, e) < 0)
+		return -1;
+	AUTO_FD int fd = high(memfd_create("plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	if (fd < 0)
+		return err_sys(e, "memfd_create");
+	for (size_t at = 0; at < bytes.n;) {
+		ssize_t n = write(fd, bytes.p + at, bytes.n - at);
+		if (n < 0)
+			return err_sys(e, "write the plan");
+		at += (size_t)n;
+	}
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return err_sys(e, "seal the plan");
+	return TAKE_FD(fd);
+}
+
+/* Beside this program, or in ../libexec/sandglass. */
+static int find_core(char path[PATH_TEXT], struct err *e)
+{
+	char self[PATH_TEXT];
+
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return err_sys(e, "readlink /proc/self/exe");
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	if (path_join(self, "sandglass-core", path, PATH_TEXT, e) < 0)
+		return -1;
+	if (access(path, X_OK) == 0)
+		return 0;
+	char *slash = strrchr(self, '/');
+	*(slash ? slash : self) = '\0';
+	if (path_join(self, "libexec/sandglass/sandglass-core", path, PATH_TEXT, e) < 0)
+		return -1;
+	if (access(path, X_OK) == 0)
+		return 0;
+	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE, "sandglass-core is missing");
+	return err_hint(e, "it belongs beside sandglass or in ../libexec/sandglass: install again");
+}
+
+static int add_relay(struct super *s, int from, int to, struct capture *c, struct err *e)
+{
+	if (!relay_init(&s->relay[s->relays], from, to, c))
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	s->relays++;
+	return 0;
+}
+
+/* A pipe of ours; `mine` is the end that stays here. */
+static int make_pipe(int fd, int *ret_theirs, int *ret_mine, struct err *e)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, "pipe");
+	*ret_theirs = high(ends[fd == 0 ? 0 : 1]);
+	*ret_mine = high(ends[fd == 0 ? 1 : 0]);
+	if (*ret_theirs < 0 || *ret_mine < 0)
+		return err_sys(e, "pipe");
+	return 0;
+}
+
+static int wire_one(struct super *s, int fd, struct err *e)
+{
+	struct job *j = s->j;
+	int mine = -1;
+
+	switch (j->io.way[fd]) {
+	case STDIO_PASS:
+	case STDIO_FILE:
+		s->child_fd[fd] = fd;
+		return 0;
+	case STDIO_NULL:
+	case STDIO_PTY: /* core puts its pty there */
+		s->child_fd[fd] = high(open("/dev/null", O_RDWR | O_CLOEXEC));
+		return s->child_fd[fd] < 0 ? err_sys(e, "/dev/null") : 0;
+	case STDIO_RELAY:
+	case STDIO_CAPTURE:
+		break;
+	}
+	if (fd == 2 && j->io.one_output) {
+		s->child_fd[2] = fcntl(s->child_fd[1], F_DUPFD_CLOEXEC, FD_SAFE);
+		return s->child_fd[2] < 0 ? err_sys(e, "dup") : 0;
+	}
+	if (make_pipe(fd, &s->child_fd[fd], &mine, e) < 0)
+		return -1;
+	if (fd == 0) {
+		(void)fcntl(mine, F_SETFL, O_WRONLY | O_NONBLOCK);
+		if (add_relay(s, 0, mine, NULL, e) < 0)
+			return -1;
+		s->relay[s->relays - 1].close_to = true;
+		s->relay[s->relays - 1].from_terminal = isatty(0);
+		return 0;
+	}
+	bool keep = j->io.way[fd] == STDIO_CAPTURE;
+	return add_relay(s, mine, keep ? -1 : fd, keep ? &j->capture[fd - 1] : NULL, e);
+}
+
+static int wire(struct super *s, struct err *e)
+{
+	for (int i = 0; i < 2; i++)
+		capture_init(&s->j->capture[i], s->j->limits.value[LIMIT_OUTPUT]);
+	for (int fd = 0; fd <= 2; fd++)
+		if (wire_one(s, fd, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int spawn_core(struct super *s, int plan_fd, int their_ctl, struct err *e)
+{
+	char path[PATH_TEXT];
+	char *argv[] = {(char *)(uintptr_t) "sandglass-core", NULL};
+	char *envp[] = {NULL};
+	posix_spawn_file_actions_t acts;
+
+	if (find_core(path, e) < 0)
+		return -1;
+	if (posix_spawn_file_actions_init(&acts) != 0)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	int rc = 0;
+	for (int fd = 0; fd <= 2 && rc == 0; fd++)
+		rc = posix_spawn_file_actions_adddup2(&acts, s->child_fd[fd], fd);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(&acts, plan_fd, CORE_FD_PLAN);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(&acts, their_ctl, CORE_FD_CTL);
+	if (rc == 0 && s->j->uid_fd >= 0)
+		rc = posix_spawn_file_actions_adddup2(&acts, s->j->uid_fd, CORE_FD_UID);
+	if (rc == 0)
+		rc = posix_spawn(&s->core, path, &acts, NULL, argv, envp);
+	(void)posix_spawn_file_actions_destroy(&acts);
+	errno = rc;
+	return rc ? err_sys(e, "start sandglass-core") : 0;
+}
+
+static void take_signals(struct super *s)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		struct sigaction old;
+		/* What the caller ignores (nohup) stays ignored. */
+		if (sigaction(told[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaddset(&set, told[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(passed); i++)
+		(void)sigaddset(&set, passed[i]);
+	(void)sigaddset(&set, SIGWINCH);
+	(void)sigaddset(&set, SIGTSTP);
+	(void)sigaddset(&set, SIGCONT);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	struct sigaction ign = {.sa_handler = SIG_IGN};
+	(void)sigaction(SIGPIPE, &ign, NULL);
+	(void)sigaction(SIGTTOU, &ign, NULL);
+	s->signals = high(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+static void order(const struct super *s, enum order_kind kind, uint32_t value)
+{
+	struct order o = {.kind = kind, .value = value};
+
+	if (s->ctl >= 0)
+		(void)send(s->ctl, &o, sizeof(o), MSG_NOSIGNAL); /* gone: its reports tell */
+}
+
+static void set_raw(struct super *s)
+{
+	struct termios t;
+
+	if (tcgetattr(0, &s->saved) < 0)
+		return;
+	t = s->saved;
+	cfmakeraw(&t);
+	s->raw = tcsetattr(0, TCSADRAIN, &t) == 0;
+}
+
+static void unset_raw(struct super *s)
+{
+	/* What a terminal answered too late must not reach the caller's shell as keys. */
+	if (s->raw)
+		(void)tcsetattr(0, TCSAFLUSH, &s->saved);
+	s->raw = false;
+}
+
+static void stop_here(struct super *s)
+{
+	bool was_raw = s->raw;
+
+	order(s, ORDER_STOP, 0);
+	unset_raw(s);
+	(void)raise(SIGSTOP);
+	if (was_raw)
+		set_raw(s);
+	order(s, ORDER_CONT, 0);
+}
+
+static void on_signal(struct super *s, int sig)
+{
+	struct winsize size;
+
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		if (sig != told[i])
+			continue;
+		if (s->j->out.told_signal == 0) {
+			s->j->out.told_signal = sig;
+			order(s, ORDER_END, (uint32_t)sig);
+		}
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(passed); i++)
+		if (sig == passed[i])
+			order(s, ORDER_SIGNAL, (uint32_t)sig);
+	if (sig == SIGTSTP)
+		stop_here(s);
+	if (sig == SIGWINCH && s->pty >= 0 && ioctl(0, TIOCGWINSZ, &size) == 0)
+		(void)ioctl(s->pty, TIOCSWINSZ, &size);
+	if (sig == SIGWINCH && s->pty < 0)
+		order(s, ORDER_SIGNAL, SIGWINCH);
+}
+
+static void take_pty(struct super *s, int fd)
+{
+	struct err ignored = {0};
+
+	s->pty = high(fd);
+	int copy = fcntl(s->pty, F_DUPFD_CLOEXEC, FD_SAFE);
+	(void)fcntl(s->pty, F_SETFL, O_RDWR | O_NONBLOCK);
+	set_raw(s);
+	if (copy < 0 || add_relay(s, 0, s->pty, NULL, &ignored) < 0)
+		return;
+	s->relay[s->relays - 1].from_terminal = isatty(0);
+	(void)add_relay(s, copy, 1, NULL, &ignored);
+}
+
+static void take_report(struct super *s, const struct report *r, int fd)
+{
+	struct outcome *o = &s->j->out;
+
+	switch ((enum report_kind)r->kind) {
+	case REPORT_FAIL:
+		if (!o->have_failure)
+			o->failure = *r;
+		o->have_failure = true;
+		return;
+	case REPORT_PTY:
+		if (fd >= 0)
+			take_pty(s, fd);
+		return;
+	case REPORT_START:
+		o->start = *r;
+		o->started = true;
+		return;
+	case REPORT_EXEC:
+		o->exec = *r;
+		o->have_exec_error = true;
+		return;
+	case REPORT_EXIT:
+		o->exit = *r;
+		o->have_exit = true;
+		return;
+	case REPORT_USAGE:
+		o->usage = *r;
+		o->have_usage = true;
+		return;
+	}
+}
+
+static void on_ctl(struct super *s)
+{
+	struct report r;
+	struct iovec iov = {.iov_base = &r, .iov_len = sizeof(r)};
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	int fd = -1;
+
+	ssize_t n = recvmsg(s->ctl, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		(void)close(s->ctl);
+		s->ctl = -1;
+		s->over_ms = clock_mono_ms() + MAX_DRAIN_MS;
+		return;
+	}
+	const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (n != sizeof(r))
+		return;
+	r.text[sizeof(r.text) - 1] = '\0';
+	take_report(s, &r, fd);
+}
+
+/* Output that is still to come. Input does not keep us. */
+static bool has_output(const struct super *s)
+{
+	for (size_t i = 0; i < s->relays; i++) {
+		const struct relay *r = &s->relay[i];
+		if (r->from == 0 || r->close_to)
+			continue;
+		if (r->from >= 0 || r->n > r->at)
+			return true;
+	}
+	return false;
+}
+
+static void loop(struct super *s)
+{
+	struct pollfd fds[2 + MAX_RELAYS];
+	size_t used[MAX_RELAYS];
+
+	while (s->ctl >= 0 || (has_output(s) && clock_mono_ms() < s->over_ms)) {
+		size_t n = 2;
+		fds[0] = (struct pollfd){.fd = s->ctl, .events = POLLIN};
+		fds[1] = (struct pollfd){.fd = s->signals, .events = POLLIN};
+		size_t relays = s->relays;
+		bool waits = false; /* a terminal that we may not read now */
+		for (size_t i = 0; i < relays; i++) {
+			used[i] = relay_poll(&s->relay[i], &fds[n]);
+			waits |= !used[i] && s->relay[i].from_terminal && s->relay[i].from >= 0;
+			n += used[i];
+		}
+		uint64_t until = s->ctl >= 0 ? LIMIT_NONE : s->over_ms;
+		int timeout = clock_poll_timeout(clock_mono_ms(), until);
+		if (waits && (timeout < 0 || timeout > 1000))
+			timeout = 1000;
+		if (poll(fds, n, timeout) < 0 && errno != EINTR)
+			break;
+		size_t at = 2;
+		for (size_t i = 0; i < relays; i++) {
+			relay_step(&s->relay[i], &fds[at], used[i]);
+			at += used[i];
+		}
+		if (fds[1].revents) {
+			struct signalfd_siginfo info;
+			while (read(s->signals, &info, sizeof(info)) == sizeof(info))
+				on_signal(s, (int)info.ssi_signo);
+		}
+		if (fds[0].revents)
+			on_ctl(s);
+	}
+}
+
+/* Where the command stopped reading the file at stdin, the next reader goes on. */
+static void give_back_offset(const struct job *j)
+{
+	if (j->io.way[0] != STDIO_FILE || !j->out.have_exit)
+		return;
+	long long at = strtoll(j->out.exit.text, NULL, 10);
+	if (at >= 0)
+		(void)lseek(0, (off_t)at, SEEK_SET);
+}
+
+int job_run(struct job *j, struct err *e)
+{
+	struct super s = {.j = j,
+			  .ctl = -1,
+			  .signals = -1,
+			  .pty = -1,
+			  .over_ms = LIMIT_NONE,
+			  .child_fd = {-1, -1, -1}};
+	int pair[2];
+	int status = 0;
+	uint64_t begin = clock_mono_ms();
+
+	AUTO_FD int plan_fd = make_memfd(&j->plan, e);
+	if (plan_fd < 0)
+		return -1;
+	if (wire(&s, e) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "socketpair");
+	s.ctl = high(pair[0]);
+	AUTO_FD int theirs = high(pair[1]);
+	take_signals(&s);
+	if (s.ctl < 0 || theirs < 0 || s.signals < 0)
+		return err_sys(e, "descriptors");
+	if (j->uid_fd >= 0)
+		j->uid_fd = high(j->uid_fd);
+	if (spawn_core(&s, plan_fd, theirs, e) < 0)
+		return -1;
+	(void)close(theirs);
+	theirs = -1;
+	for (int fd = 0; fd <= 2; fd++)
+		if (s.child_fd[fd] > 2)
+			(void)close(s.child_fd[fd]);
+	loop(&s);
+	unset_raw(&s);
+	(void)RETRY_EINTR(waitpid(s.core, &status, 0));
+	for (size_t i = 0; i < j->plan.cgroup_count; i++)
+		(void)rmdir(j->plan.cgroups[i].dir); /* if core could not any more */
+	for (size_t i = 0; i < s.relays; i++)
+		relay_release(&s.relay[i]);
+	give_back_offset(j);
+	j->out.wall_ms = clock_mono_ms() - begin;
+	return 0;
+}
