@@ -137,7 +137,8 @@ static int run(const struct cli *cli, struct request *req)
 		j.status = err_code_status(j.error.code);
 		return finish(&j);
 	}
-	cgroups_sweep(&j.cgroups);
+	if (j.plan.cgroup_count)
+		cgroups_sweep(&j.cgroups);
 	notice(&j);
 	if (job_run(&j, &j.error) < 0)
 		j.status = err_code_status(j.error.code);

@@ -147,13 +147,28 @@ void cgroup_make(const struct core *c)
 	}
 }
 
+int cgroup_open_v2(const struct core *c)
+{
+	for (size_t i = 0; i < c->p->cgroup_count; i++) {
+		if (c->p->cgroups[i].role != CGROUP_V2)
+			continue;
+		int fd = open(c->p->cgroups[i].dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			core_die(STAGE_CGROUP, errno, c->p->cgroups[i].dir);
+		return fd;
+	}
+	return -1;
+}
+
+/* v1 only: a v2 leaf has had its child since clone3. */
 void cgroup_enter(const struct core *c, pid_t child)
 {
 	char text[16];
 
 	(void)snprintf(text, sizeof(text), "%d", (int)child);
 	for (size_t i = 0; i < c->p->cgroup_count; i++)
-		if (write_at(c->p->cgroups[i].dir, "cgroup.procs", text) < 0)
+		if (c->p->cgroups[i].role != CGROUP_V2 &&
+		    write_at(c->p->cgroups[i].dir, "cgroup.procs", text) < 0)
 			core_die(STAGE_CGROUP, errno, c->p->cgroups[i].dir);
 }
 

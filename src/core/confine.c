@@ -107,7 +107,8 @@ static void allow_stdin(int ruleset)
  */
 void landlock_apply(struct core *c)
 {
-	static const char *const writable[] = {"/sand", "/tmp", "/var/tmp", "/dev/shm"};
+	/* /tmp and /var/tmp are one directory, so one rule. */
+	static const char *const writable[] = {"/sand", "/tmp", "/dev/shm"};
 	struct landlock_ruleset rs = {0};
 
 	c->landlock_abi = (int)syscall(SYS_LANDLOCK_CREATE, NULL, 0, LANDLOCK_VERSION_FLAG);

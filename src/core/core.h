@@ -19,10 +19,14 @@ struct core {
 	int *trees; /* detached mounts the launcher opened (PLAN_ROOT), by mount index; else NULL */
 	int root_fd;      /* the new root while it is built */
 	dev_t own_dev[2]; /* devices of our own tmpfs: root and /sand */
-	int sand_fd;      /* open on /sand, for usage */
-	int shm_fd;       /* open on /dev/shm */
-	int pty_slave;    /* with PLAN_TTY */
-	uint32_t lost;    /* REPORT_NO_… flags */
+	int dir_fd;       /* the target directory used last, -1: none */
+	const char *dir_path;
+	size_t dir_len;
+	bool dir_own;
+	int sand_fd;   /* open on /sand, for usage */
+	int shm_fd;    /* open on /dev/shm */
+	int pty_slave; /* with PLAN_TTY */
+	uint32_t lost; /* REPORT_NO_… flags */
 	int landlock_abi;
 };
 
@@ -46,16 +50,17 @@ void mount_open_trees(struct core *c);
 void mount_build(struct core *c);
 void mount_pivot(struct core *c);
 int mount_new_fs(const char *fs, const char *const *options, unsigned int attrs);
-void mount_attach(const struct core *c, int tree, const char *dst, bool is_dir);
-void mount_bind_inside(const struct core *c, const char *src, const char *dst, uint64_t attrs);
-void mount_mask(const struct core *c, const char *dst, bool optional);
-void mount_dir(const struct core *c, const char *dst, mode_t mode);
+void mount_attach(struct core *c, int tree, const char *dst, bool is_dir);
+void mount_bind_inside(struct core *c, const char *src, const char *dst, bool is_dir,
+		       uint64_t attrs);
+void mount_mask(struct core *c, const char *dst, bool optional, uint64_t attrs);
 void devices_build(struct core *c);
-void devices_build_proc(const struct core *c);
+void devices_build_proc(struct core *c);
 void devices_open_pty(struct core *c);
 
 /* cgroup.c: made and removed by the launcher. */
 void cgroup_make(const struct core *c);
+int cgroup_open_v2(const struct core *c); /* -1: none in the plan */
 void cgroup_enter(const struct core *c, pid_t child);
 void cgroup_finish(const struct core *c, struct report *usage);
 

@@ -126,6 +126,7 @@ int main(void)
 	struct core c = {.p = &plan,
 			 .sync_fd = -1,
 			 .root_fd = -1,
+			 .dir_fd = -1,
 			 .sand_fd = -1,
 			 .shm_fd = -1,
 			 .pty_slave = -1};

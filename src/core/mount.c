@@ -42,6 +42,14 @@ int mount_new_fs(const char *fs, const char *const *options, unsigned int attrs)
 	return fd;
 }
 
+/* The directory used last stays open: most targets come in runs. */
+static void forget_dir(struct core *c)
+{
+	if (c->dir_fd >= 0)
+		(void)close(c->dir_fd);
+	c->dir_fd = -1;
+}
+
 static bool is_own(const struct core *c, int fd)
 {
 	struct stat st;
@@ -78,63 +86,64 @@ static int open_dir(const struct core *c, const char *path, size_t len)
 	return fd;
 }
 
-/* Splits an absolute path; returns the open parent, *ret_name is the last part. */
-static int open_parent(const struct core *c, const char *path, const char **ret_name)
+/* Splits an absolute path; the parent is open as c->dir_fd, the last part is returned. */
+static const char *enter_parent(struct core *c, const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	size_t len = (size_t)(slash - path);
 
-	*ret_name = slash + 1;
-	int fd = **ret_name ? open_dir(c, path, (size_t)(slash - path)) : -1;
-	if (fd < 0)
-		core_die(STAGE_TARGET, **ret_name ? errno : EINVAL, path);
-	return fd;
+	if (!slash[1])
+		core_die(STAGE_TARGET, EINVAL, path);
+	if (c->dir_fd >= 0 && c->dir_path && c->dir_len == len &&
+	    memcmp(c->dir_path, path, len) == 0)
+		return slash + 1;
+	forget_dir(c);
+	c->dir_fd = open_dir(c, path, len);
+	if (c->dir_fd < 0)
+		core_die(STAGE_TARGET, errno, path);
+	c->dir_own = is_own(c, c->dir_fd);
+	c->dir_path = path; /* of the plan or a literal: both outlive the build */
+	c->dir_len = len;
+	return slash + 1;
 }
 
 /* What a mount needs below it: a directory or an empty file of the same kind. */
-static void make_target(const struct core *c, int parent, const char *name, bool is_dir,
-			const char *path)
+static void make_target(const struct core *c, const char *name, bool is_dir, const char *path)
 {
 	struct stat st;
 
-	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode) != is_dir)
-			core_die(STAGE_TARGET, S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR, path);
-		return;
-	}
-	if (errno != ENOENT || !is_own(c, parent))
-		core_die(STAGE_TARGET, errno == ENOENT ? EROFS : errno, path);
-	if (is_dir) {
-		if (mkdirat(parent, name, 0755) < 0)
+	if (c->dir_own) {
+		int rc = is_dir ? mkdirat(c->dir_fd, name, 0755)
+				: mknodat(c->dir_fd, name, S_IFREG | 0444, 0);
+		if (rc == 0)
+			return;
+		if (errno != EEXIST)
 			core_die(STAGE_TARGET, errno, path);
-		return;
 	}
-	int fd = openat(parent, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0444);
-	if (fd < 0)
-		core_die(STAGE_TARGET, errno, path);
-	(void)close(fd);
+	if (fstatat(c->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		core_die(STAGE_TARGET, errno == ENOENT ? EROFS : errno, path);
+	if (S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode) != is_dir)
+		core_die(STAGE_TARGET, S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR, path);
 }
 
 /* Attaches a detached tree at `dst` of the new root and closes it. */
-void mount_attach(const struct core *c, int tree, const char *dst, bool is_dir)
+void mount_attach(struct core *c, int tree, const char *dst, bool is_dir)
 {
-	const char *name = NULL;
+	const char *name = enter_parent(c, dst);
 
-	int parent = open_parent(c, dst, &name);
-	make_target(c, parent, name, is_dir, dst);
-	if (sys_move_mount(tree, "", parent, name, MOVE_FROM_EMPTY) < 0)
+	make_target(c, name, is_dir, dst);
+	if (sys_move_mount(tree, "", c->dir_fd, name, MOVE_FROM_EMPTY) < 0)
 		core_die(STAGE_TARGET, errno, dst);
-	(void)close(parent);
 	(void)close(tree);
 }
 
+/* Writable, or with a map: attributes of its own. The system's are set together, later. */
 static void set_attrs(int tree, const struct plan_mount *m, int idmap_fd)
 {
 	struct attr a = {.set = ATTR_PLAIN, .propagation = MS_PRIVATE};
 
 	if (!(m->flags & MOUNT_WRITE))
 		a.set |= ATTR_RDONLY;
-	if (m->flags & MOUNT_NOEXEC)
-		a.set |= ATTR_NOEXEC;
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &a) < 0)
 		core_die(STAGE_BIND, errno, m->src);
 	if (!(m->flags & MOUNT_IDMAP) || idmap_fd < 0)
@@ -160,13 +169,14 @@ static int open_mount(const struct plan_mount *m, int idmap_fd)
 			return -1;
 		core_die(STAGE_BIND, errno, m->src);
 	}
-	if (fstat(fd, &st) < 0)
-		core_die(STAGE_BIND, errno, m->src);
-	if ((m->flags & MOUNT_IDENT) && (st.st_dev != m->dev || st.st_ino != m->ino))
-		core_die(STAGE_IDENT, 0, m->src);
-	if (S_ISLNK(st.st_mode))
-		core_die(STAGE_BIND, ELOOP, m->src);
-	set_attrs(fd, m, idmap_fd);
+	if (m->flags & MOUNT_IDENT) {
+		if (fstat(fd, &st) < 0)
+			core_die(STAGE_BIND, errno, m->src);
+		if (st.st_dev != m->dev || st.st_ino != m->ino)
+			core_die(STAGE_IDENT, 0, m->src);
+	}
+	if (!(m->flags & MOUNT_SYSTEM))
+		set_attrs(fd, m, idmap_fd);
 	return fd;
 }
 
@@ -201,78 +211,70 @@ void mount_open_trees(struct core *c)
 static void put_bind(struct core *c, size_t i)
 {
 	const struct plan_mount *m = &c->p->mounts[i];
-	struct stat st;
 
 	int tree = c->trees ? c->trees[i] : open_mount(m, -1);
-	if (tree < 0)
-		return;
-	if (fstat(tree, &st) < 0)
-		core_die(STAGE_BIND, errno, m->src);
-	mount_attach(c, tree, m->dst, S_ISDIR(st.st_mode));
+	if (tree >= 0)
+		mount_attach(c, tree, m->dst, m->flags & MOUNT_DIRECTORY);
 }
 
-static void put_symlink(const struct core *c, const struct plan_mount *m)
+static void put_symlink(struct core *c, const struct plan_mount *m)
 {
-	const char *name = NULL;
+	const char *name = enter_parent(c, m->dst);
 
-	int parent = open_parent(c, m->dst, &name);
-	if (!is_own(c, parent) || (symlinkat(m->src, parent, name) < 0 && errno != EEXIST))
-		core_die(STAGE_TARGET, errno, m->dst);
-	(void)close(parent);
-}
-
-static void put_file(const struct core *c, const struct plan_mount *m)
-{
-	const char *name = NULL;
-
-	int parent = open_parent(c, m->dst, &name);
-	if (!is_own(c, parent))
+	if (!c->dir_own)
 		core_die(STAGE_TARGET, EROFS, m->dst);
-	int fd = openat(parent, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (symlinkat(m->src, c->dir_fd, name) < 0 && errno != EEXIST)
+		core_die(STAGE_TARGET, errno, m->dst);
+}
+
+static void put_file(struct core *c, const struct plan_mount *m)
+{
+	const char *name = enter_parent(c, m->dst);
+
+	if (!c->dir_own)
+		core_die(STAGE_TARGET, EROFS, m->dst);
+	int fd =
+		openat(c->dir_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, m->src, m->src_len) != (ssize_t)m->src_len || close(fd) < 0)
 		core_die(STAGE_TARGET, errno, m->dst);
-	(void)close(parent);
 }
 
-void mount_dir(const struct core *c, const char *dst, mode_t mode)
+static void put_dir(struct core *c, const struct plan_mount *m)
 {
-	int fd = open_dir(c, dst, strlen(dst));
-	if (fd < 0)
-		core_die(STAGE_TARGET, errno, dst);
-	(void)close(fd);
-	/* By name in our own tmpfs, where nobody else is yet. */
-	if (fchmodat(c->root_fd, dst + 1, mode, 0) < 0)
-		core_die(STAGE_TARGET, errno, dst);
+	const char *name = enter_parent(c, m->dst);
+
+	if (mkdirat(c->dir_fd, name, 0755) < 0 && errno != EEXIST)
+		core_die(STAGE_TARGET, errno, m->dst);
 }
 
 /* Binds a path of the new root at another place of it. */
-void mount_bind_inside(const struct core *c, const char *src, const char *dst, uint64_t attrs)
+void mount_bind_inside(struct core *c, const char *src, const char *dst, bool is_dir,
+		       uint64_t attrs)
 {
 	struct attr a = {.set = attrs};
-	struct stat st;
 
 	int tree =
 		sys_open_tree(c->root_fd, src + 1, TREE_CLONE | TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
-	if (tree < 0 || fstat(tree, &st) < 0)
+	if (tree < 0)
 		core_die(STAGE_MASK, errno, src);
 	if (attrs && sys_mount_setattr(tree, "", AT_EMPTY_PATH, &a) < 0)
 		core_die(STAGE_MASK, errno, src);
-	mount_attach(c, tree, dst, S_ISDIR(st.st_mode));
+	mount_attach(c, tree, dst, is_dir);
 }
 
-/* Covers a path with an empty thing of its kind, mode 0, read-only. */
-void mount_mask(const struct core *c, const char *dst, bool optional)
+/* Covers a path with an empty thing of its kind, mode 0, read-only (the caller sees to that). */
+void mount_mask(struct core *c, const char *dst, bool optional, uint64_t attrs)
 {
 	struct stat st;
+	const char *name = enter_parent(c, dst);
 
-	int fd = sys_openat2(c->root_fd, dst, O_PATH | O_NOFOLLOW | O_CLOEXEC, RESOLVE_INSIDE);
-	if (fd < 0 && optional)
-		return;
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fstatat(c->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (optional)
+			return;
 		core_die(STAGE_MASK, errno, dst);
-	(void)close(fd);
-	mount_bind_inside(c, S_ISDIR(st.st_mode) ? "/.mask-dir" : "/.mask-file", dst,
-			  ATTR_RDONLY | ATTR_PLAIN | ATTR_NOEXEC);
+	}
+	bool is_dir = S_ISDIR(st.st_mode);
+	mount_bind_inside(c, is_dir ? "/.mask-dir" : "/.mask-file", dst, is_dir, attrs);
 }
 
 static void build_root(struct core *c)
@@ -298,8 +300,7 @@ static void build_root(struct core *c)
 
 static void build_sand(struct core *c)
 {
-	static const char *const dirs[] = {"/sand/home", "/sand/tmp", "/sand/cache", "/sand/logs",
-					   "/sand/workspace"};
+	static const char *const dirs[] = {"home", "cache", "logs", "workspace"};
 	char size[32];
 	char inodes[32];
 	const char *options[] = {"mode", "0700", "size", size, "nr_inodes", inodes, NULL};
@@ -316,42 +317,68 @@ static void build_sand(struct core *c)
 		core_die(STAGE_SAND, errno, "/sand");
 	c->own_dev[1] = st.st_dev;
 	c->sand_fd = fcntl(fd, F_DUPFD_CLOEXEC, CORE_FD_END);
-	mount_attach(c, fd, "/sand", true);
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		mount_dir(c, dirs[i], 0700);
-	mount_bind_inside(c, "/sand/logs", "/sand/logs", ATTR_RDONLY | ATTR_PLAIN);
-	mount_bind_inside(c, "/sand/tmp", "/tmp", 0);
-	mount_bind_inside(c, "/sand/tmp", "/var/tmp", 0);
+		if (mkdirat(fd, dirs[i], 0700) < 0)
+			core_die(STAGE_SAND, errno, dirs[i]);
+	if (mkdirat(fd, "tmp", 0777) < 0 || fchmodat(fd, "tmp", 01777, 0) < 0)
+		core_die(STAGE_SAND, errno, "tmp");
+	mount_attach(c, fd, "/sand", true);
+	mount_bind_inside(c, "/sand/logs", "/sand/logs", true, ATTR_RDONLY | ATTR_PLAIN);
+	mount_bind_inside(c, "/sand/tmp", "/tmp", true, 0);
+	mount_bind_inside(c, "/sand/tmp", "/var/tmp", true, 0);
 }
 
+static void put(struct core *c, size_t i)
+{
+	const struct plan_mount *m = &c->p->mounts[i];
+
+	switch ((enum plan_mount_kind)m->kind) {
+	case MOUNT_DIR:
+		put_dir(c, m);
+		break;
+	case MOUNT_SYMLINK:
+		put_symlink(c, m);
+		break;
+	case MOUNT_FILE:
+		put_file(c, m);
+		break;
+	case MOUNT_BIND:
+		put_bind(c, i);
+		break;
+	case MOUNT_MASK:
+		mount_mask(c, m->dst, m->flags & MOUNT_OPTIONAL, ATTR_RDONLY | ATTR_PLAIN);
+		break;
+	case MOUNT_KINDS:
+		break;
+	}
+}
+
+/*
+ * Everything that only the system reads goes in first and becomes read-only,
+ * nosuid, nodev by one recursive call; then what is writable or has device
+ * nodes, each with attributes of its own.
+ */
 void mount_build(struct core *c)
 {
+	struct attr system = {.set = ATTR_RDONLY | ATTR_PLAIN, .propagation = MS_PRIVATE};
+	struct attr open = {.clear = ATTR_RDONLY};
+	size_t i = 0;
+
 	build_root(c);
-	build_sand(c);
+	for (; i < c->p->mount_count && (c->p->mounts[i].flags & MOUNT_SYSTEM); i++)
+		put(c, i);
 	devices_build_proc(c);
+	forget_dir(c);
+	if (sys_mount_setattr(c->root_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &system) < 0)
+		core_die(STAGE_ROOT, errno, "make the system read-only");
+	if (sys_mount_setattr(c->root_fd, "", AT_EMPTY_PATH, &open) < 0 ||
+	    sys_mount_setattr(c->root_fd, "proc", AT_SYMLINK_NOFOLLOW, &open) < 0)
+		core_die(STAGE_ROOT, errno, "open the root again");
+	build_sand(c);
 	devices_build(c);
-	for (size_t i = 0; i < c->p->mount_count; i++) {
-		const struct plan_mount *m = &c->p->mounts[i];
-		switch ((enum plan_mount_kind)m->kind) {
-		case MOUNT_DIR:
-			mount_dir(c, m->dst, 0755);
-			break;
-		case MOUNT_SYMLINK:
-			put_symlink(c, m);
-			break;
-		case MOUNT_FILE:
-			put_file(c, m);
-			break;
-		case MOUNT_BIND:
-			put_bind(c, i);
-			break;
-		case MOUNT_MASK:
-			mount_mask(c, m->dst, m->flags & MOUNT_OPTIONAL);
-			break;
-		case MOUNT_KINDS:
-			break;
-		}
-	}
+	for (; i < c->p->mount_count; i++)
+		put(c, i);
+	forget_dir(c);
 }
 
 /* Steps into the new root, lets go of the old one and makes the new one read-only. */

@@ -21,6 +21,7 @@
 
 #include <linux/keyctl.h>
 
+#include "base/base.h"
 #include "core/core.h"
 #include "core/sys.h"
 
@@ -51,6 +52,11 @@ pid_t ns_clone(const struct core *c)
 	 */
 	if (!c->p->cgroup_count)
 		a.flags |= CLONE_NEWCGROUP;
+	AUTO_FD int cgroup = cgroup_open_v2(c);
+	if (cgroup >= 0) {
+		a.flags |= CLONE_INTO_CGROUP;
+		a.cgroup = (uint64_t)cgroup;
+	}
 	long pid = sys_clone3(&a);
 	if (pid < 0)
 		core_die(STAGE_CLONE, errno, "make namespaces");

@@ -47,13 +47,14 @@ enum plan_mount_kind {
 };
 
 enum plan_mount_flag {
-	MOUNT_WRITE = 1u << 0,    /* writable (still nosuid, nodev) */
-	MOUNT_OPTIONAL = 1u << 1, /* skipped if `src` is not there */
-	MOUNT_IDMAP = 1u << 2,    /* `owner` on disk appears as the session's uid (PLAN_ROOT) */
-	MOUNT_IDENT = 1u << 3,    /* must be the file with this dev and ino */
-	MOUNT_NOEXEC = 1u << 4,
+	MOUNT_WRITE = 1u << 0,     /* writable (still nosuid, nodev) */
+	MOUNT_OPTIONAL = 1u << 1,  /* skipped if `src` is not there */
+	MOUNT_IDMAP = 1u << 2,     /* `owner` on disk appears as the session's uid (PLAN_ROOT) */
+	MOUNT_IDENT = 1u << 3,     /* must be the file with this dev and ino */
+	MOUNT_DIRECTORY = 1u << 4, /* `src` is a directory */
+	MOUNT_SYSTEM = 1u << 5,    /* read-only part of the system; all of these come first */
 };
-#define MOUNT_FLAGS_ALL 0x1fu
+#define MOUNT_FLAGS_ALL 0x3fu
 
 struct plan_mount {
 	uint32_t kind;

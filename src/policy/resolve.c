@@ -114,7 +114,11 @@ static int step(struct walk *w, const char *name, const char *named, const struc
 int resolve_path(const char *path, const char *cwd, const struct places *writable,
 		 struct resolved *ret, struct err *e)
 {
-	struct walk w = {.done = ""};
+	struct walk w; /* 12 KiB: not cleared, every part is set before it is read */
+
+	w.done[0] = w.rest[0] = '\0';
+	w.inside_at = 0;
+	w.links = 0;
 
 	if (!path[0])
 		return err_set(e, ERR_CONFIG_INVALID, "empty path");

@@ -79,9 +79,11 @@ static int bind_once(struct view *v, const char *path, struct err *e)
 	    !S_ISDIR(r.st.st_mode))
 		return 0;
 	if (strcmp(r.path, path) == 0)
-		return view_bind(v, path, NULL, MOUNT_OPTIONAL, &r.st, e);
+		return view_bind(v, path, NULL, MOUNT_SYSTEM | MOUNT_OPTIONAL, &r.st, e);
 	/* Reached through a link: the directory appears where PATH says it is. */
-	return view_covers(v, r.path) ? 0 : view_bind(v, r.path, path, MOUNT_OPTIONAL, &r.st, e);
+	return view_covers(v, r.path)
+		       ? 0
+		       : view_bind(v, r.path, path, MOUNT_SYSTEM | MOUNT_OPTIONAL, &r.st, e);
 }
 
 static int add_home_root(struct view *v, const char *home, const char *rest, struct err *e)

@@ -49,7 +49,8 @@ int view_bind(struct view *v, const char *src, const char *dst, uint32_t flags,
 {
 	struct plan_mount m = {
 		.kind = MOUNT_BIND,
-		.flags = flags | (ident ? (uint32_t)MOUNT_IDENT : 0),
+		.flags = flags | (ident ? (uint32_t)MOUNT_IDENT : 0) |
+			 (ident && S_ISDIR(ident->st_mode) ? (uint32_t)MOUNT_DIRECTORY : 0),
 		.dst = dst ? dst : src,
 		.src = src,
 		.src_len = strlen(src),
@@ -69,6 +70,7 @@ int view_made(struct view *v, enum plan_mount_kind kind, const char *dst, const 
 {
 	return add(v,
 		   (struct plan_mount){.kind = kind,
+				       .flags = MOUNT_SYSTEM,
 				       .dst = dst,
 				       .src = content,
 				       .src_len = content ? strlen(content) : 0},
@@ -95,7 +97,7 @@ static int add_system(struct view *v, struct err *e)
 		if (lstat(top[i], &st) < 0)
 			continue;
 		if (!S_ISLNK(st.st_mode)) {
-			if (view_bind(v, top[i], NULL, 0, NULL, e) < 0)
+			if (view_bind(v, top[i], NULL, MOUNT_SYSTEM | MOUNT_DIRECTORY, NULL, e) < 0)
 				return -1;
 			continue;
 		}
@@ -114,7 +116,8 @@ static int add_sys_and_dirs(struct view *v, struct err *e)
 	static const char *const sys[] = {"/sys/devices/system/cpu", "/sys/devices/system/node"};
 
 	for (size_t i = 0; i < sizeof(sys) / sizeof(sys[0]); i++)
-		if (view_bind(v, sys[i], NULL, MOUNT_OPTIONAL | MOUNT_NOEXEC, NULL, e) < 0)
+		if (view_bind(v, sys[i], NULL, MOUNT_SYSTEM | MOUNT_DIRECTORY | MOUNT_OPTIONAL,
+			      NULL, e) < 0)
 			return -1;
 	if (view_made(v, MOUNT_DIR, "/run", NULL, e) < 0 ||
 	    view_made(v, MOUNT_DIR, "/var", NULL, e) < 0 ||
@@ -233,12 +236,11 @@ int view_build(struct view *v, const struct request *req, const struct caller *w
 	       const struct source *src, const struct view_ids *ids, struct err *e)
 {
 	if (add_system(v, e) < 0 || view_add_etc(v, ids, e) < 0 || add_sys_and_dirs(v, e) < 0 ||
-	    view_add_toolchains(v, who, src, e) < 0 ||
-	    add_places(v, src, ids, req->mode == MODE_READ_ONLY, e) < 0)
+	    view_add_toolchains(v, who, src, e) < 0)
 		return -1;
 	if (!src->given && view_made(v, MOUNT_SYMLINK, "/workspace", "/sand/workspace", e) < 0)
 		return -1;
-	return 0;
+	return add_places(v, src, ids, req->mode == MODE_READ_ONLY, e);
 }
 
 void view_release(struct view *v)

@@ -19,56 +19,32 @@
 static const char *const entries[] = {
 	"alternatives",
 	"bash.bashrc",
-	"bash_completion.d",
-	"ca-certificates",
-	"ca-certificates.conf",
 	"crypto-policies",
-	"debian_version",
-	"default/locale",
-	"environment",
-	"ethertypes",
 	"fonts",
-	"gai.conf",
-	"gitattributes",
 	"gitconfig",
 	"gnutls",
 	"groff",
-	"gss",
-	"host.conf",
 	"inputrc",
-	"issue",
 	"ld.so.cache",
 	"ld.so.conf",
 	"ld.so.conf.d",
 	"locale.alias",
 	"locale.conf",
-	"locale.gen",
 	"localtime",
-	"login.defs",
 	"lsb-release",
-	"magic",
 	"magic.mime",
-	"mailcap",
 	"manpath.config",
 	"man_db.conf",
 	"mime.types",
-	"nanorc",
-	"networks",
 	"npmrc",
 	"os-release",
-	"papersize",
 	"pip.conf",
 	"pki",
 	"profile",
 	"profile.d",
 	"protocols",
-	"rpc",
-	"screenrc",
 	"services",
 	"shells",
-	"skel",
-	"ssl/certs",
-	"ssl/openssl.cnf",
 	"terminfo",
 	"timezone",
 	"tmux.conf",
@@ -77,34 +53,19 @@ static const char *const entries[] = {
 	"xattr.conf",
 	"xdg",
 	"zsh",
-	"OpenCL",
 	"R",
-	"X11",
-	"emacs",
-	"glvnd",
 	"gnucobol",
-	"gtk-2.0",
-	"gtk-3.0",
 	"java",
-	"libnl",
-	"libnl-3",
 	"matplotlibrc",
 	"maven",
 	"gradle",
 	"ant",
 	"mono",
-	"mpi",
-	"openmpi",
 	"perl",
 	"php",
 	"python",
 	"ruby",
-	"sgml",
 	"texmf",
-	"vulkan",
-	"xml",
-	"drirc",
-	"nvidia",
 	"ImageMagick-6",
 	"ImageMagick-7",
 	"fpc.cfg",
@@ -113,41 +74,72 @@ static const char *const entries[] = {
 static const char *const patterns[] = {"java-*",    "python3*", "jvm-*", "ld-musl-*",
 				       "fpc-*.cfg", "lua*",     "ghc*",  "node*"};
 
-static int add_patterns(struct view *v, struct err *e)
-{
-	DIR *dir = opendir("/etc");
-	char path[PATH_TEXT];
-	int rc = 0;
+/* Entries whose own directory is not taken as a whole. */
+static const char *const nested[] = {"ssl/openssl.cnf"};
 
-	if (!dir)
-		return 0;
-	for (struct dirent *d = readdir(dir); d && rc == 0; d = readdir(dir)) {
-		bool match = false;
-		for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
-			match |= fnmatch(patterns[i], d->d_name, FNM_PERIOD) == 0;
-		(void)snprintf(path, sizeof(path), "/etc/%s", d->d_name);
-		if (match)
-			rc = view_bind(v, path, NULL, MOUNT_OPTIONAL, NULL, e);
-	}
-	(void)closedir(dir);
-	return rc;
+static bool is_listed(const char *name)
+{
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (strcmp(entries[i], name) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (fnmatch(patterns[i], name, FNM_PERIOD) == 0)
+			return true;
+	return false;
 }
 
-/* A link of /etc into the view is a link again; else the file itself is taken. */
-static int add_entry(struct view *v, const char *name, struct err *e)
+/* A link of /etc into the system is a link again; from elsewhere the file itself is taken. */
+static int add_link(struct view *v, const char *path, struct err *e)
 {
 	struct places nowhere = {.n = 0};
 	struct resolved r;
 	struct err ignored = {0};
-	char path[PATH_TEXT];
+	uint32_t flags = MOUNT_SYSTEM | MOUNT_OPTIONAL;
 
-	(void)snprintf(path, sizeof(path), "/etc/%s", name);
-	if (resolve_path(path, NULL, &nowhere, &r, &ignored) < 0 ||
-	    !(S_ISREG(r.st.st_mode) || S_ISDIR(r.st.st_mode)))
+	if (resolve_path(path, NULL, &nowhere, &r, &ignored) < 0)
 		return 0;
 	if (path_is_below("/usr", r.path))
 		return view_made(v, MOUNT_SYMLINK, path, r.path, e);
-	return view_bind(v, r.path, path, MOUNT_OPTIONAL, NULL, e);
+	if (!S_ISREG(r.st.st_mode) && !S_ISDIR(r.st.st_mode))
+		return 0;
+	return view_bind(v, r.path, path, flags, &r.st, e);
+}
+
+static int add_entry(struct view *v, const char *name, unsigned char type, struct err *e)
+{
+	char path[PATH_TEXT];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/etc/%s", name);
+	if (type == DT_UNKNOWN) { /* not every file system tells */
+		if (lstat(path, &st) < 0)
+			return 0;
+		type = (unsigned char)IFTODT(st.st_mode);
+	}
+	if (type == DT_LNK)
+		return add_link(v, path, e);
+	if (type != DT_REG && type != DT_DIR)
+		return 0;
+	return view_bind(v, path, NULL,
+			 MOUNT_SYSTEM | MOUNT_OPTIONAL |
+				 (type == DT_DIR ? (uint32_t)MOUNT_DIRECTORY : 0),
+			 NULL, e);
+}
+
+static int add_host_entries(struct view *v, struct err *e)
+{
+	DIR *dir = opendir("/etc");
+	int rc = 0;
+
+	if (!dir)
+		return 0;
+	for (struct dirent *d = readdir(dir); d && rc == 0; d = readdir(dir))
+		if (is_listed(d->d_name))
+			rc = add_entry(v, d->d_name, d->d_type, e);
+	(void)closedir(dir);
+	for (size_t i = 0; i < sizeof(nested) / sizeof(nested[0]) && rc == 0; i++)
+		rc = add_entry(v, nested[i], DT_UNKNOWN, e);
+	return rc;
 }
 
 static int add_own(struct view *v, const struct view_ids *ids, struct err *e)
@@ -194,10 +186,7 @@ static int add_own(struct view *v, const struct view_ids *ids, struct err *e)
 
 int view_add_etc(struct view *v, const struct view_ids *ids, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		if (add_entry(v, entries[i], e) < 0)
-			return -1;
-	if (add_patterns(v, e) < 0 || add_own(v, ids, e) < 0)
+	if (add_host_entries(v, e) < 0 || add_own(v, ids, e) < 0)
 		return -1;
 	return view_made(v, MOUNT_SYMLINK, "/etc/mtab", "/proc/self/mounts", e);
 }

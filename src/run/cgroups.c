@@ -84,6 +84,11 @@ static void find_v1(const char *lines, const char *controller, char *ret)
 		ret[0] = '\0';
 }
 
+bool cgroups_are_v2(void)
+{
+	return access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
+}
+
 /* Up from our own group to the first that we may write and that has controllers for children. */
 static bool find_v2(struct cgroups *g, const char *lines)
 {
@@ -93,8 +98,7 @@ static bool find_v2(struct cgroups *g, const char *lines)
 	char path[PATH_TEXT - 64];
 	char text[512];
 
-	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0 ||
-	    !own_path(lines, "", path, sizeof(path)))
+	if (!cgroups_are_v2() || !own_path(lines, "", path, sizeof(path)))
 		return false;
 	(void)snprintf(dir, sizeof(dir), "%s%s", mount, path);
 	for (size_t n = strlen(dir); n >= strlen(mount);) {

@@ -19,6 +19,9 @@ struct cgroups {
 	bool memory, pids, cpu; /* what a leaf can limit */
 };
 
+/* The host has the unified hierarchy with all controllers. */
+bool cgroups_are_v2(void);
+
 /* Reads /proc/self/cgroup and the usual mount points; changes nothing. */
 void cgroups_find(struct cgroups *ret);
 

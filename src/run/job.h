@@ -49,7 +49,6 @@ struct job {
 	char **argv;
 	size_t argc;
 	struct plan plan;
-	char policy_sha256[65];
 	int uid_fd; /* -1: none */
 	struct outcome out;
 	struct capture capture[2];
@@ -65,6 +64,10 @@ NODISCARD int job_prepare(struct job *j, struct err *e);
 
 /* Starts core with the plan and stays until all is over; the outcome is in j->out. */
 NODISCARD int job_run(struct job *j, struct err *e);
+
+/* SHA-256 of what the plan allows, in hex: equal policies have equal hashes. */
+#define JOB_HASH_TEXT 65
+NODISCARD int job_hash_policy(const struct job *j, char ret[JOB_HASH_TEXT], struct err *e);
 
 /* Turns the outcome into j->error and j->status. */
 void job_judge(struct job *j);

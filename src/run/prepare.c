@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/sha256.h"
 #include "base/term.h"
 #include "run/job.h"
 #include "run/uidlock.h"
@@ -206,47 +205,17 @@ static void decide_terminal(struct job *j)
 	j->plan.n.cols = size.ws_col;
 }
 
-/* What the policy says, without what differs at each run. */
-static int hash_policy(struct job *j, struct err *e)
-{
-	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
-	struct plan p = j->plan;
-	unsigned char digest[SHA256_BYTES];
-	char *none[] = {(char *)(uintptr_t) "-", NULL};
-
-	p.n.parent_pid = p.n.outer_uid = p.n.outer_gid = 0;
-	p.n.rows = p.n.cols = 0;
-	p.n.stdin_dev = p.n.stdin_ino = 0;
-	p.n.flags &= ~(uint32_t)(PLAN_STDIN_FILE | PLAN_TTY);
-	p.n.uid = p.n.gid = 0;
-	p.stdin_path = "";
-	p.cgroup_count = 0;
-	p.argv = none;
-	p.argc = 1;
-	p.envc = 0;
-	/* Files of our own hold ids; paths and rights are what a policy is. */
-	struct plan_mount *mounts = calloc(p.mount_count + 1, sizeof(*mounts));
-	if (!mounts)
-		return err_set(e, ERR_INTERNAL, "out of memory");
-	for (size_t i = 0; i < p.mount_count; i++) {
-		mounts[i] = p.mounts[i];
-		if (mounts[i].kind == MOUNT_FILE)
-			mounts[i].src_len = 0;
-	}
-	p.mounts = mounts;
-	int rc = plan_encode(&p, &bytes, e);
-	free(mounts);
-	if (rc < 0)
-		return -1;
-	sha256(bytes.p, bytes.n, digest);
-	for (size_t i = 0; i < SHA256_BYTES; i++)
-		(void)snprintf(j->policy_sha256 + 2 * i, 3, "%02x", digest[i]);
-	return 0;
-}
-
 static int decide_limits(struct job *j, struct err *e)
 {
-	cgroups_find(&j->cgroups);
+	/*
+	 * Entering a v1 cgroup stalls for a grace period of the kernel, up to 15 ms:
+	 * only for a limit that somebody asked for. v2 takes a child in at its birth.
+	 */
+	const struct request *req = j->req;
+	bool asked = req->memory_bytes != LIMIT_UNSET || req->pids != LIMIT_UNSET ||
+		     req->cpus_milli != LIMIT_UNSET;
+	if (asked || cgroups_are_v2())
+		cgroups_find(&j->cgroups);
 	struct host_limits host = {j->cgroups.memory, j->cgroups.pids, j->cgroups.cpu};
 	if (limits_decide(j->req, &j->who, &host, &j->limits, e) < 0)
 		return -1;
@@ -314,7 +283,7 @@ int job_prepare(struct job *j, struct err *e)
 	j->plan.argc = j->argc;
 	j->plan.envp = j->env.v;
 	j->plan.envc = j->env.n;
-	return hash_policy(j, e);
+	return 0;
 }
 
 void job_release(struct job *j)

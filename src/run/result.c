@@ -5,11 +5,13 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/sha256.h"
 #include "run/job.h"
 
 static const char *signal_name(int sig)
@@ -30,6 +32,44 @@ static const char *signal_name(int sig)
 		if (names[i].sig == sig)
 			return names[i].name;
 	return "SIGRT";
+}
+
+/* What the policy says, without what differs at each run. */
+int job_hash_policy(const struct job *j, char ret[JOB_HASH_TEXT], struct err *e)
+{
+	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
+	struct plan p = j->plan;
+	unsigned char digest[SHA256_BYTES];
+	char *none[] = {(char *)(uintptr_t) "-", NULL};
+
+	p.n.parent_pid = p.n.outer_uid = p.n.outer_gid = 0;
+	p.n.rows = p.n.cols = 0;
+	p.n.stdin_dev = p.n.stdin_ino = 0;
+	p.n.flags &= ~(uint32_t)(PLAN_STDIN_FILE | PLAN_TTY);
+	p.n.uid = p.n.gid = 0;
+	p.stdin_path = "";
+	p.cgroup_count = 0;
+	p.argv = none;
+	p.argc = 1;
+	p.envc = 0;
+	/* Files of our own hold ids; paths and rights are what a policy is. */
+	struct plan_mount *mounts = calloc(p.mount_count + 1, sizeof(*mounts));
+	if (!mounts)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	for (size_t i = 0; i < p.mount_count; i++) {
+		mounts[i] = p.mounts[i];
+		if (mounts[i].kind == MOUNT_FILE)
+			mounts[i].src_len = 0;
+	}
+	p.mounts = mounts;
+	int rc = plan_encode(&p, &bytes, e);
+	free(mounts);
+	if (rc < 0)
+		return -1;
+	sha256(bytes.p, bytes.n, digest);
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		(void)snprintf(ret + 2 * i, 3, "%02x", digest[i]);
+	return 0;
 }
 
 static void write_exit(const struct job *j, struct json *o)
@@ -167,6 +207,9 @@ static void write_grades(const struct job *j, struct json *o)
 
 static void write_sandbox(const struct job *j, struct json *o)
 {
+	char hash[JOB_HASH_TEXT];
+	struct err ignored = {0};
+
 	json_key(o, "sandbox");
 	json_obj_begin(o);
 	json_kv_str(o, "isolation", j->req->mode == MODE_FULL_ACCESS ? "none" : "namespace");
@@ -184,7 +227,8 @@ static void write_sandbox(const struct job *j, struct json *o)
 	json_key(o, "masked");
 	json_arr_begin(o);
 	json_arr_end(o);
-	json_kv_str(o, "policy_sha256", j->policy_sha256[0] ? j->policy_sha256 : NULL);
+	bool hashed = j->plan.argc && job_hash_policy(j, hash, &ignored) == 0;
+	json_kv_str(o, "policy_sha256", hashed ? hash : NULL);
 	json_obj_end(o);
 }
 
