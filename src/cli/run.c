@@ -14,6 +14,7 @@
 #include "cli/run_options.h"
 #include "cli/verbs.h"
 #include "run/job.h"
+#include "run/notice.h"
 
 #define MAX_RESULT_BYTES ((size_t)1 << 30)
 
@@ -70,14 +71,15 @@ static void notice(const struct job *j)
 {
 	char shown[512];
 
-	if (j->req->quiet || j->req->json || !isatty(STDERR_FILENO))
-		return;
-	if (j->req->mode == MODE_FULL_ACCESS)
+	if (j->req->mode == MODE_FULL_ACCESS) {
 		(void)fprintf(stderr, "sandglass: no boundary: full access\n");
-	else if (j->src.given && j->req->mode == MODE_WORKSPACE_WRITE)
-		(void)fprintf(stderr, "sandglass: writes: direct (changes land in %s at once)\n",
-			      term_escape_cut(shown, sizeof(shown), j->src.path,
-					      strlen(j->src.path)));
+		return;
+	}
+	if (j->req->quiet || j->req->json || !j->src.given ||
+	    j->req->mode != MODE_WORKSPACE_WRITE || !notice_first(&j->who, &j->src))
+		return;
+	(void)fprintf(stderr, "sandglass: writes: direct (changes land in %s at once)\n",
+		      term_escape_cut(shown, sizeof(shown), j->src.path, strlen(j->src.path)));
 }
 
 /* Ends as the caller's signal would have ended us. */

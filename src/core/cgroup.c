@@ -99,7 +99,7 @@ static size_t knobs_v2(const struct plan_numbers *n, struct knob *k)
 			(struct knob){.file = "memory.swap.max", .text = "0", .optional = true};
 	}
 	if (n->pids != UINT64_MAX) {
-		k[count] = (struct knob){.file = "pids.max"};
+		k[count] = (struct knob){.file = "pids.max", .optional = true};
 		(void)snprintf(k[count++].text, sizeof(k->text), "%llu",
 			       (unsigned long long)n->pids + 1);
 	}
@@ -123,7 +123,7 @@ static void remove_all(const struct core *c)
 			(void)nanosleep(&pause, NULL);
 }
 
-void cgroup_make(const struct core *c)
+void cgroup_make(struct core *c)
 {
 	struct knob knobs[4];
 
@@ -137,8 +137,9 @@ void cgroup_make(const struct core *c)
 		size_t count = g->role == CGROUP_V2 ? knobs_v2(&c->p->n, knobs)
 						    : knobs_v1(&c->p->n, g->role, knobs);
 		for (size_t k = 0; k < count; k++) {
-			if (write_at(g->dir, knobs[k].file, knobs[k].text) < 0 &&
-			    !(knobs[k].optional && errno == ENOENT)) {
+			int rc = write_at(g->dir, knobs[k].file, knobs[k].text);
+			c->pids_counted |= rc == 0 && strcmp(knobs[k].file, "pids.max") == 0;
+			if (rc < 0 && !(knobs[k].optional && errno == ENOENT)) {
 				int saved = errno;
 				remove_all(c);
 				core_die(STAGE_CGROUP, saved, knobs[k].file);

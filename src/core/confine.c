@@ -63,10 +63,12 @@ void rlimit_apply(const struct core *c)
 	limit(RLIMIT_CORE, 1, 1);
 	if (n->flags & PLAN_BARE)
 		return;
-	if (n->pids != UINT64_MAX)
+	/* A cgroup counts refusals, which this does not: where there is one it goes first. */
+	if (n->pids != UINT64_MAX && !c->pids_counted)
 		limit(RLIMIT_NPROC, n->pids + 1, n->pids + 1); /* init counts too */
+	/* The tree's time is watched; this catches a single process in between. */
 	if (n->cpu_ms != UINT64_MAX)
-		limit(RLIMIT_CPU, (n->cpu_ms + 999) / 1000, (n->cpu_ms + 999) / 1000 + 5);
+		limit(RLIMIT_CPU, n->cpu_ms / 1000 + 2, n->cpu_ms / 1000 + 5);
 }
 
 static void allow(int ruleset, const char *path, uint64_t rights)

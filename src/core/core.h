@@ -23,10 +23,11 @@ struct core {
 	const char *dir_path;
 	size_t dir_len;
 	bool dir_own;
-	int sand_fd;   /* open on /sand, for usage */
-	int shm_fd;    /* open on /dev/shm */
-	int pty_slave; /* with PLAN_TTY */
-	uint32_t lost; /* REPORT_NO_… flags */
+	int sand_fd;       /* open on /sand, for usage */
+	int shm_fd;        /* open on /dev/shm */
+	int pty_slave;     /* with PLAN_TTY */
+	bool pids_counted; /* by a cgroup */
+	uint32_t lost;     /* REPORT_NO_… flags */
 	int landlock_abi;
 };
 
@@ -59,7 +60,7 @@ void devices_build_proc(struct core *c);
 void devices_open_pty(struct core *c);
 
 /* cgroup.c: made and removed by the launcher. */
-void cgroup_make(const struct core *c);
+void cgroup_make(struct core *c);
 int cgroup_open_v2(const struct core *c); /* -1: none in the plan */
 void cgroup_enter(const struct core *c, pid_t child);
 void cgroup_finish(const struct core *c, struct report *usage);
@@ -79,10 +80,12 @@ _Noreturn void tool_run(struct core *c);
 /* watch.c: limits that the kernel does not hold for us. */
 struct watch {
 	uint64_t next_ms;
+	uint64_t distance_ms;
 	uint64_t peak_bytes;
 	uint64_t cpu_ms;
 	uint64_t tasks;
 };
+#define WATCH_FIRST_MS 10u /* doubles from here, so that short commands are seen too */
 void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms);
 bool watch_needed(const struct core *c);
 

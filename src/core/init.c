@@ -165,6 +165,8 @@ static _Noreturn void finish(struct init *in)
 	if (getrusage(RUSAGE_CHILDREN, &u) == 0)
 		r.cpu_ms = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
 			   (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
+	if (r.cpu_ms >= in->c->p->n.cpu_ms)
+		r.flags |= REPORT_CPU;
 	r.peak_memory_bytes = (uint64_t)u.ru_maxrss * 1024u;
 	if (in->watch.peak_bytes > r.peak_memory_bytes)
 		r.peak_memory_bytes = in->watch.peak_bytes;
@@ -189,21 +191,6 @@ static bool reap(struct init *in)
 		in->status = status;
 	}
 	return pid == 0;
-}
-
-static void on_child(struct init *in)
-{
-	bool left = reap(in);
-
-	if (in->tool_done && !left)
-		finish(in);
-	if (in->tool_done && in->phase == PHASE_RUN) {
-		/* What the command left behind ends with it, politely first. */
-		in->phase = PHASE_DRAIN;
-		in->deadline_ms = after(in->c->p->n.drain_ms);
-		signal_all(in, SIGTERM);
-		signal_all(in, SIGCONT);
-	}
 }
 
 static void on_order(struct init *in)
@@ -250,13 +237,30 @@ static void on_sample(struct init *in)
 	watch_sample(in->c, &in->watch, now_ms());
 	bool memory = n->memory_bytes != UINT64_MAX && in->watch.peak_bytes > n->memory_bytes;
 	bool cpu = n->cpu_ms != UINT64_MAX && in->watch.cpu_ms > n->cpu_ms;
-	if (n->pids != UINT64_MAX && in->watch.tasks >= n->pids)
+	if (n->pids != UINT64_MAX && in->watch.tasks + (in->tool_done ? 1u : 0u) >= n->pids)
 		in->flags |= REPORT_PIDS;
 	in->flags |= (memory ? REPORT_MEMORY : 0u) | (cpu ? REPORT_CPU : 0u);
 	if (memory)
 		signal_all(in, SIGKILL);
 	else if (cpu)
 		end_tree(in, SIGTERM);
+}
+
+static void on_child(struct init *in)
+{
+	bool left = reap(in);
+
+	if (in->tool_done && !left)
+		finish(in);
+	if (in->tool_done && in->phase == PHASE_RUN) {
+		if (in->watch.next_ms != NEVER)
+			on_sample(in); /* who is still there says what the limits had to hold */
+		/* What the command left behind ends with it, politely first. */
+		in->phase = PHASE_DRAIN;
+		in->deadline_ms = after(in->c->p->n.drain_ms);
+		signal_all(in, SIGTERM);
+		signal_all(in, SIGCONT);
+	}
 }
 
 static void on_deadlines(struct init *in)
@@ -337,7 +341,7 @@ static _Noreturn void start(struct init *in)
 		core_die(STAGE_FORK, errno, "signalfd");
 
 	in->wall_ms = after(c->p->n.wall_ms);
-	in->watch.next_ms = !in->bare && watch_needed(c) ? after(100) : NEVER;
+	in->watch.next_ms = !in->bare && watch_needed(c) ? after(WATCH_FIRST_MS) : NEVER;
 	in->tool = fork();
 	if (in->tool < 0)
 		core_die(STAGE_FORK, errno, "fork");

@@ -87,10 +87,14 @@ static uint64_t cpu_of_reaped(void)
 	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
 }
 
-static uint64_t next_distance(const struct core *c, uint64_t bytes)
+static uint64_t next_distance(const struct core *c, struct watch *w, uint64_t bytes)
 {
 	const struct plan_numbers *n = &c->p->n;
 
+	w->distance_ms = w->distance_ms ? w->distance_ms * 2 : 2ul * WATCH_FIRST_MS;
+	if (w->distance_ms < SAMPLE_MIN_MS)
+		return w->distance_ms;
+	w->distance_ms = SAMPLE_MIN_MS;
 	if (n->cpu_ms != UINT64_MAX || bytes >= n->memory_bytes)
 		return SAMPLE_MIN_MS;
 	uint64_t ms = (n->memory_bytes - bytes) / FILL_RATE;
@@ -125,5 +129,5 @@ void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms)
 	w->tasks = tasks;
 	if (bytes > w->peak_bytes)
 		w->peak_bytes = bytes;
-	w->next_ms = now_ms + next_distance(c, bytes);
+	w->next_ms = now_ms + next_distance(c, w, bytes);
 }

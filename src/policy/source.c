@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/term.h"
+#include "policy/state.h"
 
 #define SHOWN 512
 /* login.defs(5): people's accounts begin here; below are the system's. */
@@ -64,19 +65,9 @@ static void add_state(struct refused *r, const char *path)
 static void add_our_places(struct refused *r, const struct caller *who)
 {
 	char path[PATH_TEXT];
-	const char *named = caller_env(who, "SANDGLASS_HOME");
-	const char *state = caller_env(who, "XDG_STATE_HOME");
 	const char *config = caller_env(who, "XDG_CONFIG_HOME");
 
-	if (named)
-		(void)snprintf(path, sizeof(path), "%s", named);
-	else if (who->uid == 0)
-		(void)snprintf(path, sizeof(path), "/var/lib/sandglass");
-	else if (state)
-		(void)snprintf(path, sizeof(path), "%s/sandglass", state);
-	else
-		(void)snprintf(path, sizeof(path), "%s/.local/state/sandglass",
-			       who->home ? who->home : "");
+	state_home(who, path);
 	add_state(r, path);
 	if (config)
 		(void)snprintf(path, sizeof(path), "%s/sandglass", config);

@@ -193,9 +193,6 @@ static int add_grants(struct view *v, const struct strlist *list, bool write,
 int view_grants(struct view *v, const struct request *req, const struct caller *who,
 		const struct refused *refused, const struct source *src, struct err *e)
 {
-	if (req->mode == MODE_READ_ONLY && req->write.n)
-		return err_set(e, ERR_CONFIG_INVALID,
-			       "--write and --mode read-only exclude each other");
 	if (add_grants(v, &req->write, true, who, refused, src, e) < 0 ||
 	    add_grants(v, &req->read, false, who, refused, src, e) < 0)
 		return -1;

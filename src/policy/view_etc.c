@@ -75,7 +75,7 @@ static const char *const patterns[] = {"java-*",    "python3*", "jvm-*", "ld-mus
 				       "fpc-*.cfg", "lua*",     "ghc*",  "node*"};
 
 /* Entries whose own directory is not taken as a whole. */
-static const char *const nested[] = {"ssl/openssl.cnf"};
+static const char *const nested[] = {"default/locale", "ssl/certs", "ssl/openssl.cnf"};
 
 static bool is_listed(const char *name)
 {

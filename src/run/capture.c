@@ -84,6 +84,21 @@ void capture_release(struct capture *c)
 	*c = (struct capture){.keep = 0};
 }
 
+/* Length without a code point at the end that is not complete. */
+static size_t whole_end(const char *p, size_t n)
+{
+	size_t back = 0;
+
+	/* At most three continuation bytes, then the byte that says how many there are. */
+	while (back < 3 && back < n && ((unsigned char)p[n - 1 - back] & 0xc0) == 0x80)
+		back++;
+	if (back == n)
+		return n;
+	unsigned char lead = (unsigned char)p[n - 1 - back];
+	size_t need = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+	return need > back + 1 ? n - back - 1 : n;
+}
+
 /* Head, marker if something is missing, tail; cuts are between code points. */
 static bool join(const struct capture *c, struct buf *out, bool *ret_cut)
 {
@@ -94,7 +109,7 @@ static bool join(const struct capture *c, struct buf *out, bool *ret_cut)
 
 	*ret_cut = c->bytes > kept;
 	if (*ret_cut)
-		head = utf8_cut(c->head, c->head_n, c->head_n);
+		head = whole_end(c->head, c->head_n);
 	size_t start = c->tail_n < max ? 0 : c->tail_at;
 	char *tail = c->tail_n ? malloc(c->tail_n) : NULL;
 	if (c->tail_n && !tail)
@@ -114,6 +129,27 @@ static bool join(const struct capture *c, struct buf *out, bool *ret_cut)
 	return !out->failed;
 }
 
+/* What a terminal would obey is written out (\\x1b); line ends and tabs stay. */
+static void write_text(struct json *j, const char *p, size_t n)
+{
+	AUTO_BUF safe = BUF_INIT(n * 8 + 1);
+	size_t plain = 0;
+
+	for (size_t at = 0; at < n;) {
+		uint32_t cp = 0;
+		size_t len = utf8_decode(p + at, n - at, &cp);
+		if (cp != '\n' && cp != '\t' && cp != '\r' && utf8_is_unsafe(cp)) {
+			(void)buf_add(&safe, p + plain, at - plain);
+			(void)buf_printf(&safe, cp < 0x100 ? "\\x%02x" : "\\u{%x}",
+					 (unsigned int)cp);
+			plain = at + len;
+		}
+		at += len;
+	}
+	(void)buf_add(&safe, p + plain, n - plain);
+	json_strn(j, buf_cstr(&safe), safe.n);
+}
+
 void capture_json(const struct capture *c, struct json *j)
 {
 	AUTO_BUF text = BUF_INIT(c->keep + 256);
@@ -126,7 +162,7 @@ void capture_json(const struct capture *c, struct json *j)
 	if (!whole)
 		json_null(j);
 	else if (utf8_valid(p, text.n))
-		json_strn(j, p, text.n);
+		write_text(j, p, text.n);
 	else
 		json_base64(j, p, text.n);
 	json_kv_str(j, "encoding", utf8_valid(p, text.n) ? "utf-8" : "base64");
