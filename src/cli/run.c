@@ -142,7 +142,12 @@ static int run(const struct cli *cli, struct request *req)
 	if (j.plan.cgroup_count)
 		cgroups_sweep(&j.cgroups);
 	notice(&j);
-	if (job_run(&j, &j.error) < 0)
+	int rc = job_run(&j, &j.error);
+	if (rc == 0 && job_needs_other_ids(&j)) {
+		job_reset(&j);
+		rc = job_prepare(&j, &j.error) < 0 ? -1 : job_run(&j, &j.error);
+	}
+	if (rc < 0)
 		j.status = err_code_status(j.error.code);
 	else
 		job_judge(&j);

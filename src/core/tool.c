@@ -101,8 +101,33 @@ static _Noreturn void exec_failed(const char *path, int sys, bool found)
 	_exit(r.status);
 }
 
+/*
+ * A 32-bit program of this processor would start and then be killed at its
+ * first system call, which the filter knows only in the 64-bit form.
+ */
+static bool is_foreign_word_size(const char *path)
+{
+#ifdef __x86_64__
+	char head[HEAD_BYTES];
+
+	return read_head(path, head) > 19 &&
+	       memcmp(head,
+		      "\x7f"
+		      "ELF\x01",
+		      5) == 0 &&
+	       (head[18] == 3 /* EM_386 */ || head[18] == 62 /* EM_X86_64: x32 */) && head[19] == 0;
+#else
+	(void)path;
+	return false;
+#endif
+}
+
 static void exec_path(const struct core *c, const char *path)
 {
+	if (is_foreign_word_size(path)) {
+		errno = ENOEXEC;
+		return;
+	}
 	(void)execve(path, c->p->argv, c->p->envp);
 	if (errno == ENOEXEC)
 		try_as_script(c, path);

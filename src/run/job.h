@@ -46,6 +46,7 @@ struct job {
 	char session[UUID_TEXT], call[UUID_TEXT];
 	char cwd[PATH_TEXT];
 	const char *runs_as;
+	bool no_idmap; /* a first try found that the source cannot be id-mapped */
 	char **argv;
 	size_t argc;
 	struct plan plan;
@@ -80,5 +81,9 @@ NODISCARD int result_write(const struct job *j, struct buf *out, struct err *e);
 
 /* What this host can enforce. */
 NODISCARD int doctor_write(bool json, struct buf *out, struct err *e);
+
+/* Core found a file system without id-mapped mounts: reset, prepare and run once more. */
+bool job_needs_other_ids(const struct job *j);
+void job_reset(struct job *j);
 
 void job_release(struct job *j);

@@ -17,6 +17,7 @@
 #include "base/base.h"
 #include "base/term.h"
 #include "run/job.h"
+#include "run/sockets.h"
 #include "run/uidlock.h"
 
 #define INNER_ID 1000u /* inside, where the caller's own id is 0 in a nested namespace */
@@ -68,40 +69,76 @@ int caller_init(struct caller *who, char **env, char cwd[PATH_TEXT], struct err 
 	return 0;
 }
 
-static int decide_ids(struct job *j, struct view_ids *ids, struct err *e)
+/*
+ * A file system without id-mapped mounts: the command becomes the source's
+ * owner instead, who is nobody special; for root's files only reading is left.
+ */
+static int decide_ids_unmapped(struct job *j, struct err *e)
+{
+	struct plan_numbers *n = &j->plan.n;
+	const struct stat *st = &j->src.st;
+	char shown[SHOWN];
+
+	if (j->src.given && st->st_uid != 0) {
+		n->uid = n->outer_uid = st->st_uid;
+		n->gid = n->outer_gid = st->st_gid ? st->st_gid : n->gid;
+		j->runs_as = "source-owner";
+		return 0;
+	}
+	if (j->req->mode == MODE_READ_ONLY && !j->req->write.n)
+		return 0;
+	(void)err_set(e, ERR_POLICY_DENIED,
+		      "source %s is root's and its file system has no id-mapped mounts: what the "
+		      "command writes would not keep its owner",
+		      term_escape_cut(shown, sizeof(shown), j->src.path, strlen(j->src.path)));
+	return err_hint(e, "use --mode read-only, or work on a copy that belongs to a user");
+}
+
+static int decide_ids_root(struct job *j, struct view_ids *ids, struct err *e)
+{
+	struct plan_numbers *n = &j->plan.n;
+	uint32_t uid = 0;
+
+	if (j->uid_fd < 0)
+		j->uid_fd = uidlock_take(&uid, e);
+	if (j->uid_fd < 0)
+		return -1;
+	n->flags |= PLAN_ROOT;
+	n->uid = n->gid = n->outer_uid = n->outer_gid = uid;
+	ids->idmap = !j->no_idmap;
+	j->runs_as = "session-uid";
+	return j->no_idmap ? decide_ids_unmapped(j, e) : 0;
+}
+
+static int decide_ids_user(struct job *j, struct err *e)
 {
 	struct plan_numbers *n = &j->plan.n;
 	char text[128];
 	unsigned int inside = 1;
 	unsigned int outside = 1;
 
-	*ids = (struct view_ids){.name = "sandglass", .session = j->session};
 	j->runs_as = "caller-in-user-namespace";
-	if (j->who.root) {
-		uint32_t uid = 0;
-		j->uid_fd = uidlock_take(&uid, e);
-		if (j->uid_fd < 0)
-			return -1;
-		n->flags |= PLAN_ROOT;
-		n->uid = n->gid = n->outer_uid = n->outer_gid = uid;
-		ids->idmap = true;
-		j->runs_as = "session-uid";
-	} else {
-		n->outer_uid = j->who.uid;
-		n->outer_gid = j->who.gid;
-		n->uid = j->who.uid ? j->who.uid : INNER_ID;
-		n->gid = j->who.gid ? j->who.gid : INNER_ID;
-		/* Root of a user namespace that the host's root made is the host's root. */
-		if (j->who.uid == 0 && read_text("/proc/self/uid_map", text, sizeof(text)) &&
-		    sscanf(text, "%u %u", &inside, &outside) == 2 && outside == 0) {
-			(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
-				      "root of a user namespace that stands for the host's root: "
-				      "the command would run as kernel uid 0");
-			return err_hint(e, "run as root outside of it, or as an ordinary user");
-		}
-	}
-	ids->uid = n->uid;
-	ids->gid = n->gid;
+	n->outer_uid = j->who.uid;
+	n->outer_gid = j->who.gid;
+	n->uid = j->who.uid ? j->who.uid : INNER_ID;
+	n->gid = j->who.gid ? j->who.gid : INNER_ID;
+	/* Root of a user namespace that the host's root made is the host's root. */
+	if (j->who.uid != 0 || !read_text("/proc/self/uid_map", text, sizeof(text)) ||
+	    sscanf(text, "%u %u", &inside, &outside) != 2 || outside != 0)
+		return 0;
+	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
+		      "root of a user namespace that stands for the host's root: the command would "
+		      "run as kernel uid 0");
+	return err_hint(e, "run as root outside of it, or as an ordinary user");
+}
+
+static int decide_ids(struct job *j, struct view_ids *ids, struct err *e)
+{
+	*ids = (struct view_ids){.name = "sandglass", .session = j->session};
+	if ((j->who.root ? decide_ids_root(j, ids, e) : decide_ids_user(j, e)) < 0)
+		return -1;
+	ids->uid = j->plan.n.uid;
+	ids->gid = j->plan.n.gid;
 	return 0;
 }
 
@@ -240,7 +277,8 @@ static int decide_view(struct job *j, struct err *e)
 	    source_find(j->req, &j->who, &j->refused, &j->src, e) < 0 || check_owner(j, e) < 0 ||
 	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0 ||
 	    decide_ids(j, &ids, e) < 0 ||
-	    view_build(&j->view, j->req, &j->who, &j->src, &ids, e) < 0)
+	    view_build(&j->view, j->req, &j->who, &j->src, &ids, e) < 0 ||
+	    sockets_mask(&j->view, &j->src, e) < 0)
 		return -1;
 	if (j->req->mode == MODE_READ_ONLY)
 		j->plan.n.flags |= PLAN_READ_ONLY;
@@ -284,6 +322,26 @@ int job_prepare(struct job *j, struct err *e)
 	j->plan.envp = j->env.v;
 	j->plan.envc = j->env.n;
 	return 0;
+}
+
+bool job_needs_other_ids(const struct job *j)
+{
+	const struct outcome *o = &j->out;
+
+	return o->have_failure && o->failure.stage == STAGE_IDMAP && o->failure.sys == EINVAL &&
+	       !j->no_idmap;
+}
+
+void job_reset(struct job *j)
+{
+	struct job again = {.req = j->req,
+			    .who = j->who,
+			    .closed = j->closed,
+			    .uid_fd = -1,
+			    .no_idmap = true};
+
+	job_release(j);
+	*j = again;
 }
 
 void job_release(struct job *j)
