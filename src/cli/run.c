@@ -126,6 +126,19 @@ static int finish(struct job *j)
 	return status;
 }
 
+/* All of it once. -1: j->error says why nothing was run. */
+static int attempt(struct job *j)
+{
+	if (job_begin(j, &j->error) < 0 ||
+	    (j->req->mode == MODE_FULL_ACCESS && confirm_full_access(j, &j->error) < 0) ||
+	    job_start(j, &j->error) < 0 || job_prepare(j, &j->error) < 0)
+		return -1;
+	if (j->plan.cgroup_count)
+		cgroups_sweep(&j->cgroups);
+	notice(j);
+	return job_run(j, &j->error);
+}
+
 static int run(const struct cli *cli, struct request *req)
 {
 	static struct job j; /* 1 MiB of lists: too much for a stack */
@@ -134,23 +147,17 @@ static int run(const struct cli *cli, struct request *req)
 	j.req = req;
 	j.closed = cli->closed;
 	j.uid_fd = -1;
-	if (caller_init(&j.who, cli->env, cwd, &j.error) < 0 || job_prepare(&j, &j.error) < 0 ||
-	    (req->mode == MODE_FULL_ACCESS && confirm_full_access(&j, &j.error) < 0)) {
-		j.status = err_code_status(j.error.code);
-		return finish(&j);
-	}
-	if (j.plan.cgroup_count)
-		cgroups_sweep(&j.cgroups);
-	notice(&j);
-	int rc = job_run(&j, &j.error);
+	int rc = caller_init(&j.who, cli->env, cwd, &j.error) < 0 ? -1 : attempt(&j);
 	if (rc == 0 && job_needs_other_ids(&j)) {
 		job_reset(&j);
-		rc = job_prepare(&j, &j.error) < 0 ? -1 : job_run(&j, &j.error);
+		rc = attempt(&j);
 	}
-	if (rc < 0)
-		j.status = err_code_status(j.error.code);
-	else
+	if (rc == 0) {
 		job_judge(&j);
+	} else {
+		job_abort(&j);
+		j.status = err_code_status(j.error.code);
+	}
 	return finish(&j);
 }
 

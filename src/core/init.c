@@ -226,6 +226,8 @@ static void on_order(struct init *in)
 	case ORDER_CONT:
 		signal_all(in, SIGCONT);
 		break;
+	case ORDER_PLAN:
+		break;
 	}
 }
 

@@ -45,13 +45,27 @@ static void read_plan(struct plan *ret)
 	(void)close(CORE_FD_PLAN);
 }
 
+/*
+ * The front starts us before it has made up its plan, so that both work at once.
+ * No order: it has decided against it.
+ */
+static void wait_for_plan(void)
+{
+	struct order o = {0};
+	ssize_t n = 0;
+
+	do
+		n = recv(CORE_FD_CTL, &o, sizeof(o), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(o) || o.kind != ORDER_PLAN)
+		_exit(125);
+}
+
 /* Ends with the front, and is not the child of another process by now. */
-static void follow_front(const struct plan *p)
+static void follow_front(void)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		core_die(STAGE_PARENT, errno, "PDEATHSIG");
-	if ((uint32_t)getppid() != p->n.parent_pid)
-		core_die(STAGE_PARENT, 0, "started by somebody else than the plan says");
 	/* Signals of the caller's terminal go to the front, which decides. */
 	if (setsid() < 0)
 		core_die(STAGE_PARENT, errno, "setsid");
@@ -132,8 +146,11 @@ int main(void)
 			 .pty_slave = -1};
 	int sync[2];
 
+	follow_front();
+	wait_for_plan();
 	read_plan(&plan);
-	follow_front(&plan);
+	if ((uint32_t)getppid() != plan.n.parent_pid)
+		core_die(STAGE_PARENT, 0, "started by somebody else than the plan says");
 	if (plan.n.flags & PLAN_BARE)
 		bare_run(&c);
 

@@ -77,6 +77,17 @@ int view_made(struct view *v, enum plan_mount_kind kind, const char *dst, const 
 		   e);
 }
 
+int view_file(struct view *v, const char *dst, const char *content, size_t n, struct err *e)
+{
+	return add(v,
+		   (struct plan_mount){.kind = MOUNT_FILE,
+				       .flags = MOUNT_SYSTEM,
+				       .dst = dst,
+				       .src = content,
+				       .src_len = n},
+		   e);
+}
+
 bool view_covers(const struct view *v, const char *path)
 {
 	for (size_t i = 0; i < v->n; i++)

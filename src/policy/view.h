@@ -51,6 +51,9 @@ NODISCARD int view_bind(struct view *v, const char *src, const char *dst, uint32
 			const struct stat *ident, struct err *e);
 NODISCARD int view_made(struct view *v, enum plan_mount_kind kind, const char *dst,
 			const char *content, struct err *e);
+/* A made file of any bytes; ours to copy. */
+NODISCARD int view_file(struct view *v, const char *dst, const char *content, size_t n,
+			struct err *e);
 NODISCARD int view_add_etc(struct view *v, const struct view_ids *ids, struct err *e);
 NODISCARD int view_add_toolchains(struct view *v, const struct caller *who,
 				  const struct source *src, struct err *e);

@@ -24,6 +24,7 @@ static struct {
 	{"cgroup", NULL, false},   /* a cgroup.procs file */
 	{"dgram", NULL, false},    /* path of a datagram socket */
 	{"envname", NULL, false},  /* variable that only the caller has */
+	{"fifo", NULL, false},     /* a fifo in a granted tree */
 	{"file", NULL, false},     /* host file that is visible and not writable */
 	{"hold", NULL, true},      /* ms to hold what was got */
 	{"home", NULL, false},     /* ADDRESS:PORT somewhere out there */
@@ -31,6 +32,7 @@ static struct {
 	{"key", NULL, false},      /* description of a user key */
 	{"keyid", NULL, true},     /* its serial number */
 	{"leave", NULL, false},    /* name to leave in shared places */
+	{"limit", NULL, true},     /* how many the host's user may have */
 	{"mark", NULL, false},     /* file that says: holding */
 	{"mask", NULL, false},     /* mount point that hides something */
 	{"mq", NULL, false},       /* POSIX queue, with its slash */

@@ -90,7 +90,12 @@ static void reopen(struct finding *f, const char *what, const char *path, int fl
 	AUTO_FD int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK);
 	tried(f, what, fd, refusals);
 	char text[64];
-	ssize_t n = fd >= 0 && (flags & O_ACCMODE) != O_WRONLY ? pread(fd, text, 60, 0) : 0;
+	ssize_t n = 0;
+	if (fd >= 0 && (flags & O_ACCMODE) != O_WRONLY) {
+		n = pread(fd, text, 60, 0);
+		if (n < 0 && errno == ESPIPE)
+			n = read(fd, text, 60);
+	}
 	if (n > 0) {
 		text[n] = '\0';
 		note(f, "%s read: %.40s", what, text);
@@ -170,6 +175,23 @@ static void row_stdout_file(struct finding *f)
 	link_from(f, 1, "/proc/self/fd/1");
 }
 
+/* The other end of a pipe, by opening it again. */
+static void row_pipe(struct finding *f)
+{
+	struct stat st;
+	for (int fd = 0; fd < 3; fd++) {
+		char path[64], what[MAX_WHAT];
+		int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
+		if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode))
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		(void)snprintf(what, sizeof(what), "pipe %d", fd);
+		reopen(f, what, path, mode == O_RDONLY ? O_WRONLY : O_RDONLY, BY_FILE);
+	}
+	if (f->attempts == 0)
+		cannot(f, "neither stdin, stdout nor stderr is a pipe");
+}
+
 static void row_exe(struct finding *f)
 {
 	static const char *const paths[] = {"/proc/1/exe", "/proc/self/exe"};
@@ -219,6 +241,8 @@ static const struct row rows[] = {
 	 "opens stdin's file again for writing; its mode, times, attributes, links, leases"},
 	{"stdout-file-more-access", NULL, row_stdout_file, 0, NULL,
 	 "opens stdout's file again for reading; its mode, times, attributes, links, leases"},
+	{"pipe-more-access", NULL, row_pipe, 0, NULL,
+	 "opens the pipes that are stdin, stdout, stderr again, for the other direction"},
 	{"fd-03", "exe", row_exe, 0, NULL, "/proc/1/exe and /proc/self/exe for writing or later"},
 	{"fd-04", "o-path", row_o_path, 0, NULL,
 	 "an O_PATH descriptor of a host file (--set file=) opened again for writing"},

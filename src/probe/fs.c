@@ -159,6 +159,16 @@ static void row_node(struct finding *f)
 		note(f, "read %zd", read(fd, &byte, 1));
 }
 
+/* A fifo of the host in a granted tree is a way to talk to whoever reads it. */
+static void row_fifo(struct finding *f)
+{
+	static const char text[] = "written by the probe\n";
+	AUTO_FD int out = open(arg("fifo"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	tried(f, "open for writing", out, BY_FILE);
+	if (out >= 0)
+		tried(f, "write", write(out, text, sizeof(text) - 1), BY_FILE);
+}
+
 /* Overlay's private attributes and whiteouts, which would confuse a later merge. */
 static void row_overlay(struct finding *f)
 {
@@ -223,6 +233,7 @@ static const struct row rows[] = {
 	 "mode, owner, times, size, attributes and names of a visible host file (--set file=)"},
 	{"fs-10", "mknod", row_mknod, 0, NULL, "makes block, character and whiteout nodes"},
 	{"device-node", NULL, row_node, 0, "node", "opens a device node in a granted tree"},
+	{"fifo", NULL, row_fifo, 0, "fifo", "writes to a fifo in a granted tree"},
 	{"fs-15", "overlay-names", row_overlay, 0, NULL, "overlay's whiteouts and attributes"},
 	{"devices", NULL, row_devices, 0, NULL, "opens device nodes of the host"},
 	{"fs-21", "reparent", row_reparent, 0, "ro",

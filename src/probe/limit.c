@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <mqueue.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/inotify.h>
@@ -23,6 +24,7 @@
 
 #define CHUNK (1L << 20)
 #define MAX_INSTANCES 8192
+#define MAX_QUEUES 256
 
 static const struct {
 	const char *name;
@@ -71,6 +73,43 @@ static void row_inotify(struct finding *f)
 	}
 	note(f, "%ld instances of the host's %ld, then %s", made, limit, errno_text(err));
 	judged(f, "inotify_init1", err, made >= limit - 8);
+	hold_here();
+}
+
+/* Signals that wait are counted for the user, whatever namespace they wait in. */
+static void row_signals(struct finding *f)
+{
+	long limit = arg_num("limit", 0), made = 0;
+	sigset_t set;
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGRTMAX);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	while (made < limit && sigqueue(getpid(), SIGRTMAX, (union sigval){0}) == 0)
+		made++;
+	note(f, "%ld signals of the host's %ld", made, limit);
+	judged(f, "sigqueue", made < limit ? errno : 0, made >= limit);
+	hold_here();
+}
+
+/* Bytes of POSIX queues are, too. */
+static void row_queues(struct finding *f)
+{
+	long limit = arg_num("limit", 0), bytes = 0;
+	struct mq_attr attr = {.mq_maxmsg = 10, .mq_msgsize = 8192};
+	int err = 0;
+	for (int i = 0; i < MAX_QUEUES && bytes < limit; i++) {
+		char name[64];
+		(void)snprintf(name, sizeof(name), "/sandglass-probe.%d.%d", (int)getpid(), i);
+		mqd_t q = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attr);
+		if (q == (mqd_t)-1) {
+			err = errno;
+			break;
+		}
+		(void)mq_unlink(name); /* stays as long as it is open */
+		bytes += attr.mq_maxmsg * attr.mq_msgsize;
+	}
+	note(f, "%ld bytes of the host's %ld, then %s", bytes, limit, errno_text(err));
+	judged(f, "mq_open", err, bytes >= limit - attr.mq_maxmsg * (attr.mq_msgsize + 256));
 	hold_here();
 }
 
@@ -174,6 +213,8 @@ static void row_core(struct finding *f)
 static const struct row rows[] = {
 	{"res-16", "rlimits", row_raise, 0, NULL, "hard limits raised; limits of pid 1"},
 	{"inotify", NULL, row_inotify, 0, NULL, "uses up the user's inotify instances"},
+	{"queued-signals", NULL, row_signals, 0, "limit", "uses up the user's waiting signals"},
+	{"queue-bytes", NULL, row_queues, 0, "limit", "uses up the user's bytes of POSIX queues"},
 	{"ns-10", "processes", row_processes, 0, "procs", "forks until it may not (--set procs=)"},
 	{"res-01", "memory", row_memory, 0, "bytes",
 	 "touches memory until it may not (--set bytes=)"},

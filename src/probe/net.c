@@ -274,6 +274,66 @@ static void row_families(struct finding *f)
 	}
 }
 
+/* A connected TCP socket forgets its peer and takes another, in the network it was made in. */
+static void leave_peer(struct finding *f)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)arg_num("port", 0)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	tried(f, "disconnect", connect(0, &none, sizeof(none)), BY_FILTER | BY_TYPE);
+	int rc = connect_wait(0, &in, sizeof(in));
+	judged(f, "connect", rc < 0 ? errno : 0, rc == 0);
+	if (rc == 0)
+		talk(f, 0, "host");
+}
+
+static void send_elsewhere(struct finding *f, const void *addr, socklen_t n, const char *what)
+{
+	ssize_t rc = sendto(0, "probe\n", 6, MSG_NOSIGNAL, addr, n);
+	judged(f, what, rc < 0 ? errno : 0, rc >= 0);
+}
+
+/* A descriptor of the process at the other end, and then its descriptors. */
+static void steal_from_peer(struct finding *f)
+{
+	int pidfd = -1;
+	socklen_t n = sizeof(pidfd);
+	if (getsockopt(0, SOL_SOCKET, 77 /* SO_PEERPIDFD */, &pidfd, &n) < 0)
+		return;
+	for (int i = 0; i < 3; i++)
+		tried(f, "pidfd_getfd of the peer", syscall(NR_pidfd_getfd, pidfd, i, 0),
+		      BY_FILTER | BY_ABSENCE);
+	(void)close(pidfd);
+}
+
+static void row_stdin_socket(struct finding *f)
+{
+	int family = 0, type = 0;
+	socklen_t n = sizeof(int);
+	struct sockaddr_un un;
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)arg_num("port", 0)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	if (getsockopt(0, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0 ||
+	    getsockopt(0, SOL_SOCKET, SO_TYPE, &type, &n) < 0) {
+		judged(f, "stdin is no socket", errno, false);
+		return;
+	}
+	if (family == AF_UNIX)
+		steal_from_peer(f);
+	if (family == AF_UNIX && arg("dgram"))
+		send_elsewhere(f, &un, unix_address(&un, arg("dgram"), false), "to a path");
+	if (family == AF_UNIX && arg("abstract"))
+		send_elsewhere(f, &un, unix_address(&un, arg("abstract"), true), "to a name");
+	if (family == AF_INET && type == SOCK_DGRAM)
+		send_elsewhere(f, &in, sizeof(in), "to a port");
+	if (family == AF_INET && type == SOCK_STREAM)
+		leave_peer(f);
+	if (f->attempts == 0)
+		judged(f, "connected unix socket", EISCONN, false);
+}
+
 /* The host must not be able to connect to it. Judged by who comes. */
 static void row_listener(struct finding *f)
 {
@@ -306,6 +366,8 @@ static const struct row rows[] = {
 	{"unix-abstract", NULL, row_unix_abstract, 0, "abstract", "abstract sockets of the host"},
 	{"vsock", NULL, row_vsock, 0, NULL, "AF_VSOCK to the machine below"},
 	{"socket-families", NULL, row_families, 0, NULL, "raw, packet and rare socket families"},
+	{"stdin-socket", NULL, row_stdin_socket, 0, NULL,
+	 "a socket as stdin that takes another peer (--set port=, dgram=, abstract=)"},
 	{"net-14", "listener", row_listener, 0, "port", "listens and waits for the host to come"},
 };
 const struct row_table rows_net = {rows, ARRAY_LEN(rows)};

@@ -51,6 +51,8 @@ struct job {
 	size_t argc;
 	struct plan plan;
 	int uid_fd; /* -1: none */
+	uint32_t session_uid;
+	struct super *super; /* between job_start() and its end */
 	struct outcome out;
 	struct capture capture[2];
 	struct err error; /* code ERR_NONE: the command ran and this is its own end */
@@ -60,11 +62,15 @@ struct job {
 /* Fills in who calls, from the process. */
 NODISCARD int caller_init(struct caller *who, char **env, char cwd[PATH_TEXT], struct err *e);
 
-/* Decides everything and makes the plan. */
-NODISCARD int job_prepare(struct job *j, struct err *e);
-
-/* Starts core with the plan and stays until all is over; the outcome is in j->out. */
-NODISCARD int job_run(struct job *j, struct err *e);
+/*
+ * In this order. What core needs to start is decided first, so that it gets
+ * ready while the view is worked out.
+ */
+NODISCARD int job_begin(struct job *j, struct err *e);   /* command, stdio, session uid */
+NODISCARD int job_start(struct job *j, struct err *e);   /* core runs and waits for the plan */
+NODISCARD int job_prepare(struct job *j, struct err *e); /* view, limits, environment: the plan */
+NODISCARD int job_run(struct job *j, struct err *e);     /* until all is over; see j->out */
+void job_abort(struct job *j);                           /* after a failure: core goes */
 
 /* SHA-256 of what the plan allows, in hex: equal policies have equal hashes. */
 #define JOB_HASH_TEXT 65

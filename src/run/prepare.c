@@ -97,14 +97,9 @@ static int decide_ids_unmapped(struct job *j, struct err *e)
 static int decide_ids_root(struct job *j, struct view_ids *ids, struct err *e)
 {
 	struct plan_numbers *n = &j->plan.n;
-	uint32_t uid = 0;
 
-	if (j->uid_fd < 0)
-		j->uid_fd = uidlock_take(&uid, e);
-	if (j->uid_fd < 0)
-		return -1;
 	n->flags |= PLAN_ROOT;
-	n->uid = n->gid = n->outer_uid = n->outer_gid = uid;
+	n->uid = n->gid = n->outer_uid = n->outer_gid = j->session_uid;
 	ids->idmap = !j->no_idmap;
 	j->runs_as = "session-uid";
 	return j->no_idmap ? decide_ids_unmapped(j, e) : 0;
@@ -285,11 +280,10 @@ static int decide_view(struct job *j, struct err *e)
 	return 0;
 }
 
-int job_prepare(struct job *j, struct err *e)
+int job_begin(struct job *j, struct err *e)
 {
 	bool bare = j->req->mode == MODE_FULL_ACCESS;
 
-	j->uid_fd = -1;
 	if (uuid4(j->session, e) < 0 || uuid4(j->call, e) < 0)
 		return -1;
 	const char *given = caller_env(&j->who, "SESSION_ID");
@@ -297,12 +291,23 @@ int job_prepare(struct job *j, struct err *e)
 		memcpy(j->session, given, UUID_TEXT);
 	if (bare)
 		j->plan.n.flags |= PLAN_BARE;
-	if (decide_argv(j, e) < 0 || (!bare && decide_view(j, e) < 0) || decide_limits(j, e) < 0)
+	if (decide_argv(j, e) < 0)
 		return -1;
 	decide_terminal(j);
-	if (stdio_plan(j->closed, j->req->json, j->plan.n.flags & PLAN_TTY && !bare, &j->io, e) < 0)
+	if (stdio_plan(j->closed, j->req->json, j->plan.n.flags & PLAN_TTY, bare, &j->io, e) < 0)
 		return -1;
-	if (j->io.way[0] == STDIO_FILE && !bare) {
+	if (!bare && j->who.root && j->uid_fd < 0)
+		j->uid_fd = uidlock_take(&j->session_uid, e);
+	return !bare && j->who.root && j->uid_fd < 0 ? -1 : 0;
+}
+
+int job_prepare(struct job *j, struct err *e)
+{
+	bool bare = j->req->mode == MODE_FULL_ACCESS;
+
+	if ((!bare && decide_view(j, e) < 0) || decide_limits(j, e) < 0)
+		return -1;
+	if (j->io.way[0] == STDIO_FILE) {
 		j->plan.n.flags |= PLAN_STDIN_FILE;
 		j->plan.n.stdin_dev = j->io.file.st_dev;
 		j->plan.n.stdin_ino = j->io.file.st_ino;

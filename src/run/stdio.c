@@ -114,7 +114,8 @@ static int plan_one(struct stdio *io, int fd, bool json, struct err *e)
 					  : "not a kind of file that is handed in");
 }
 
-int stdio_plan(unsigned int closed, bool json, bool tty, struct stdio *ret, struct err *e)
+int stdio_plan(unsigned int closed, bool json, bool tty, bool bare, struct stdio *ret,
+	       struct err *e)
 {
 	struct stdio io = {.one_output = false};
 	struct stat out;
@@ -127,6 +128,8 @@ int stdio_plan(unsigned int closed, bool json, bool tty, struct stdio *ret, stru
 			return -1;
 		if (tty && io.way[fd] != STDIO_CAPTURE)
 			io.way[fd] = STDIO_PTY;
+		if (bare && io.way[fd] != STDIO_CAPTURE && io.way[fd] != STDIO_NULL)
+			io.way[fd] = STDIO_PASS;
 	}
 	if (io.way[1] == STDIO_RELAY && io.way[2] == STDIO_RELAY && fstat(1, &out) == 0 &&
 	    fstat(2, &err) == 0)

@@ -30,6 +30,6 @@ struct stdio {
 /* Opens /dev/null for those of 0 to 2 that are closed. Returns a bit for each. */
 unsigned int stdio_fill(void);
 
-/* Refuses directories, host devices and odd descriptors: POLICY_DENIED. */
-NODISCARD int stdio_plan(unsigned int closed, bool json, bool tty, struct stdio *ret,
+/* With `bare` all but a capture is passed on. Refuses directories, host devices and odd descriptors: POLICY_DENIED. */
+NODISCARD int stdio_plan(unsigned int closed, bool json, bool tty, bool bare, struct stdio *ret,
 			 struct err *e);

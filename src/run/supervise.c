@@ -31,8 +31,9 @@
 
 struct super {
 	struct job *j;
-	pid_t core;
-	int ctl; /* -1: core and init are gone */
+	pid_t core; /* 0: not started */
+	int plan;   /* memfd */
+	int ctl;    /* -1: core and init are gone */
 	int signals;
 	int pty; /* master */
 	struct relay relay[MAX_RELAYS];
@@ -57,15 +58,12 @@ static int high(int fd)
 	return up;
 }
 
-static int make_memfd(const struct plan *p, struct err *e)
+static int fill_plan(int fd, const struct plan *p, struct err *e)
 {
 	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
 
 	if (plan_encode(p, &bytes, e) < 0)
 		return -1;
-	AUTO_FD int fd = high(memfd_create("plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-	if (fd < 0)
-		return err_sys(e, "memfd_create");
 	for (size_t at = 0; at < bytes.n;) {
 		ssize_t n = write(fd, bytes.p + at, bytes.n - at);
 		if (n < 0)
@@ -74,7 +72,7 @@ static int make_memfd(const struct plan *p, struct err *e)
 	}
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return err_sys(e, "seal the plan");
-	return TAKE_FD(fd);
+	return 0;
 }
 
 /* Beside this program, or in ../libexec/sandglass. */
@@ -161,15 +159,13 @@ static int wire_one(struct super *s, int fd, struct err *e)
 
 static int wire(struct super *s, struct err *e)
 {
-	for (int i = 0; i < 2; i++)
-		capture_init(&s->j->capture[i], s->j->limits.value[LIMIT_OUTPUT]);
 	for (int fd = 0; fd <= 2; fd++)
 		if (wire_one(s, fd, e) < 0)
 			return -1;
 	return 0;
 }
 
-static int spawn_core(struct super *s, int plan_fd, int their_ctl, struct err *e)
+static int spawn_core(struct super *s, int their_ctl, struct err *e)
 {
 	char path[PATH_TEXT];
 	char *argv[] = {(char *)(uintptr_t) "sandglass-core", NULL};
@@ -184,7 +180,7 @@ static int spawn_core(struct super *s, int plan_fd, int their_ctl, struct err *e
 	for (int fd = 0; fd <= 2 && rc == 0; fd++)
 		rc = posix_spawn_file_actions_adddup2(&acts, s->child_fd[fd], fd);
 	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(&acts, plan_fd, CORE_FD_PLAN);
+		rc = posix_spawn_file_actions_adddup2(&acts, s->plan, CORE_FD_PLAN);
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(&acts, their_ctl, CORE_FD_CTL);
 	if (rc == 0 && s->j->uid_fd >= 0)
@@ -421,47 +417,88 @@ static void give_back_offset(const struct job *j)
 		(void)lseek(0, (off_t)at, SEEK_SET);
 }
 
-int job_run(struct job *j, struct err *e)
+static int start(struct super *s, struct err *e)
 {
-	struct super s = {.j = j,
-			  .ctl = -1,
-			  .signals = -1,
-			  .pty = -1,
-			  .over_ms = LIMIT_NONE,
-			  .child_fd = {-1, -1, -1}};
+	struct job *j = s->j;
 	int pair[2];
-	int status = 0;
-	uint64_t begin = clock_mono_ms();
 
-	AUTO_FD int plan_fd = make_memfd(&j->plan, e);
-	if (plan_fd < 0)
+	if (wire(s, e) < 0)
 		return -1;
-	if (wire(&s, e) < 0)
-		return -1;
+	s->plan = high(memfd_create("plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	if (s->plan < 0)
+		return err_sys(e, "memfd_create");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "socketpair");
-	s.ctl = high(pair[0]);
+	s->ctl = high(pair[0]);
 	AUTO_FD int theirs = high(pair[1]);
-	take_signals(&s);
-	if (s.ctl < 0 || theirs < 0 || s.signals < 0)
+	take_signals(s);
+	if (s->ctl < 0 || theirs < 0 || s->signals < 0)
 		return err_sys(e, "descriptors");
 	if (j->uid_fd >= 0)
 		j->uid_fd = high(j->uid_fd);
-	if (spawn_core(&s, plan_fd, theirs, e) < 0)
+	if (spawn_core(s, theirs, e) < 0)
 		return -1;
-	(void)close(theirs);
-	theirs = -1;
 	for (int fd = 0; fd <= 2; fd++)
-		if (s.child_fd[fd] > 2)
-			(void)close(s.child_fd[fd]);
-	loop(&s);
-	unset_raw(&s);
-	(void)RETRY_EINTR(waitpid(s.core, &status, 0));
+		if (s->child_fd[fd] > 2)
+			(void)close(s->child_fd[fd]);
+	return 0;
+}
+
+int job_start(struct job *j, struct err *e)
+{
+	j->super = calloc(1, sizeof(*j->super));
+	if (!j->super)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	*j->super = (struct super){.j = j,
+				   .plan = -1,
+				   .ctl = -1,
+				   .signals = -1,
+				   .pty = -1,
+				   .over_ms = LIMIT_NONE,
+				   .child_fd = {-1, -1, -1}};
+	return start(j->super, e);
+}
+
+static void end(struct super *s)
+{
+	int status = 0;
+
+	if (s->ctl >= 0)
+		(void)close(s->ctl);
+	if (s->core > 0)
+		(void)RETRY_EINTR(waitpid(s->core, &status, 0));
+	for (size_t i = 0; i < s->relays; i++)
+		relay_release(&s->relay[i]);
+	if (s->plan >= 0)
+		(void)close(s->plan);
+	if (s->signals >= 0)
+		(void)close(s->signals);
+	s->j->super = NULL;
+	free(s);
+}
+
+void job_abort(struct job *j)
+{
+	if (j->super)
+		end(j->super);
+}
+
+int job_run(struct job *j, struct err *e)
+{
+	struct super *s = j->super;
+	uint64_t begin = clock_mono_ms();
+
+	for (int i = 0; i < 2; i++)
+		capture_init(&j->capture[i], j->limits.value[LIMIT_OUTPUT]);
+	if (fill_plan(s->plan, &j->plan, e) < 0)
+		return -1;
+	order(s, ORDER_PLAN, 0);
+	loop(s);
+	unset_raw(s);
+	give_back_offset(j);
+	end(s);
 	for (size_t i = 0; i < j->plan.cgroup_count; i++)
 		(void)rmdir(j->plan.cgroups[i].dir); /* if core could not any more */
-	for (size_t i = 0; i < s.relays; i++)
-		relay_release(&s.relay[i]);
-	give_back_offset(j);
 	j->out.wall_ms = clock_mono_ms() - begin;
 	return 0;
 }
