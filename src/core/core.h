@@ -15,8 +15,8 @@
 
 struct core {
 	const struct plan *p;
-	int sync_fd; /* launcher's and init's ends of a pair; -1 where not needed */
-	int *trees; /* detached mounts the launcher opened (PLAN_ROOT), by mount index; else NULL */
+	int sync_fd;      /* launcher's and init's ends of a pair; -1 where not needed */
+	int *trees;       /* detached mounts the launcher opened (PLAN_ROOT), by mount index */
 	int root_fd;      /* the new root while it is built */
 	dev_t own_dev[2]; /* devices of our own tmpfs: root and /sand */
 	int dir_fd;       /* the target directory used last, -1: none */
@@ -71,8 +71,12 @@ void caps_drop(void);
 void landlock_apply(struct core *c);
 void seccomp_load(void);
 
-/* stdio.c */
-void stdio_reopen_file(const struct core *c);
+/* stdio.c: a descriptor to use as stdin */
+int stdio_reopen_file(const struct core *c);
+
+/* handover.c */
+void handover_send(const struct core *c, int stdin_fd);
+bool handover_receive(struct core *c);
 
 /* tool.c: the child of init that becomes the command. */
 _Noreturn void tool_run(struct core *c);

@@ -6,6 +6,10 @@
  *
  *   front ── plan, orders ──► launcher ── clone3 ──► init (pid 1) ── fork ──► command
  *
+ * With the argument `early` init is cloned before the plan is there, which hides
+ * the cost of the namespaces behind the front's work; a v2 cgroup, into which a
+ * child is best born, needs the plan first.
+ *
  * The launcher stays outside: it writes the id maps, keeps the cgroups, waits
  * for init and cleans up. Its death kills init (PDEATHSIG and a held pair).
  */
@@ -71,32 +75,26 @@ static void follow_front(void)
 		core_die(STAGE_PARENT, errno, "setsid");
 }
 
-static bool wait_byte(int fd)
+static _Noreturn void child_run(struct core *c, struct plan *plan)
 {
-	char byte = 0;
-	ssize_t n = 0;
-
-	do
-		n = read(fd, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	return n == 1;
-}
-
-static _Noreturn void child_run(struct core *c)
-{
-	bool root = c->p->n.flags & PLAN_ROOT;
-
-	if (!wait_byte(c->sync_fd))
+	ns_set_up_net();
+	if (!handover_receive(c))
 		_exit(125);
-	if ((c->p->n.flags & PLAN_STDIN_FILE) && !root)
-		stdio_reopen_file(c);
+	if (!plan->argc) /* cloned before it was there */
+		read_plan(plan);
+	bool root = plan->n.flags & PLAN_ROOT;
+	if ((plan->n.flags & PLAN_STDIN_FILE) && !root) {
+		int fd = stdio_reopen_file(c);
+		if (dup2(fd, STDIN_FILENO) < 0)
+			core_die(STAGE_STDIN, errno, "stdin");
+		(void)close(fd);
+	}
 	ns_enter_ids(c);
 	ns_set_names(c);
 	ns_set_counters(c); /* after the last namespace */
-	ns_set_up_net();
 	mount_build(c);
 	mount_pivot(c);
-	if (c->p->n.flags & PLAN_TTY)
+	if (plan->n.flags & PLAN_TTY)
 		devices_open_pty(c);
 	ns_new_keyring();
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -124,19 +122,37 @@ static void report_usage(const struct core *c, pid_t init)
 	report_send(&r);
 }
 
-static void open_as_root(struct core *c)
+/* What only the host's root can open, for init. */
+static void open_as_root(struct core *c, int *ret_stdin)
 {
 	c->trees = calloc(c->p->mount_count + 1, sizeof(*c->trees));
 	if (!c->trees)
 		core_die(STAGE_BIND, ENOMEM, "trees");
 	mount_open_trees(c);
 	if (c->p->n.flags & PLAN_STDIN_FILE)
-		stdio_reopen_file(c);
+		*ret_stdin = stdio_reopen_file(c);
 }
 
-int main(void)
+static pid_t clone_init(struct core *c, struct plan *plan)
 {
-	struct plan plan = {0};
+	int sync[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0)
+		core_die(STAGE_CLONE, errno, "socketpair");
+	pid_t init = ns_clone(c);
+	if (init == 0) {
+		(void)close(sync[0]);
+		c->sync_fd = sync[1];
+		child_run(c, plan);
+	}
+	(void)close(sync[1]);
+	c->sync_fd = sync[0];
+	return init;
+}
+
+int main(int argc, char **argv)
+{
+	struct plan plan = {.argc = 0};
 	struct core c = {.p = &plan,
 			 .sync_fd = -1,
 			 .root_fd = -1,
@@ -144,9 +160,12 @@ int main(void)
 			 .sand_fd = -1,
 			 .shm_fd = -1,
 			 .pty_slave = -1};
-	int sync[2];
+	int stdin_fd = -1;
+	pid_t init = 0;
 
 	follow_front();
+	if (argc > 1 && strcmp(argv[1], "early") == 0)
+		init = clone_init(&c, &plan);
 	wait_for_plan();
 	read_plan(&plan);
 	if ((uint32_t)getppid() != plan.n.parent_pid)
@@ -154,22 +173,14 @@ int main(void)
 	if (plan.n.flags & PLAN_BARE)
 		bare_run(&c);
 
-	if (plan.n.flags & PLAN_ROOT)
-		open_as_root(&c);
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sync) < 0)
-		core_die(STAGE_CLONE, errno, "socketpair");
 	cgroup_make(&c);
-	pid_t init = ns_clone(&c);
-	if (init == 0) {
-		(void)close(sync[0]);
-		c.sync_fd = sync[1];
-		child_run(&c);
-	}
-	(void)close(sync[1]);
+	if (!init)
+		init = clone_init(&c, &plan);
+	if (plan.n.flags & PLAN_ROOT)
+		open_as_root(&c, &stdin_fd);
 	ns_write_maps(&c, init);
 	cgroup_enter(&c, init);
-	if (write(sync[0], "", 1) != 1)
-		core_die(STAGE_CLONE, errno, "release init");
+	handover_send(&c, stdin_fd);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	for (int fd = 0; fd <= 2; fd++)
 		(void)close(fd); /* the command's ends, not ours */

@@ -212,7 +212,7 @@ static void put_bind(struct core *c, size_t i)
 {
 	const struct plan_mount *m = &c->p->mounts[i];
 
-	int tree = c->trees ? c->trees[i] : open_mount(m, -1);
+	int tree = c->p->n.flags & PLAN_ROOT ? c->trees[i] : open_mount(m, -1);
 	if (tree >= 0)
 		mount_attach(c, tree, m->dst, m->flags & MOUNT_DIRECTORY);
 }

@@ -46,12 +46,6 @@ pid_t ns_clone(const struct core *c)
 		.exit_signal = SIGCHLD,
 	};
 
-	/*
-	 * The root of a cgroup namespace is where its maker stands, so where the
-	 * launcher moves init into a cgroup of its own, init makes it afterwards.
-	 */
-	if (!c->p->cgroup_count)
-		a.flags |= CLONE_NEWCGROUP;
 	AUTO_FD int cgroup = cgroup_open_v2(c);
 	if (cgroup >= 0) {
 		a.flags |= CLONE_INTO_CGROUP;
@@ -215,7 +209,11 @@ void ns_set_up_net(void)
 
 void ns_set_names(const struct core *c)
 {
-	if (c->p->cgroup_count && unshare(CLONE_NEWCGROUP) < 0)
+	/*
+	 * The root of a cgroup namespace is where its maker stands, so init makes
+	 * it itself, after the launcher has moved it.
+	 */
+	if (unshare(CLONE_NEWCGROUP) < 0)
 		core_die(STAGE_UTS, errno, "cgroup namespace");
 	if (sethostname(c->p->hostname, strlen(c->p->hostname)) < 0)
 		core_die(STAGE_UTS, errno, "host name");

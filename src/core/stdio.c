@@ -16,7 +16,7 @@
 #include "core/core.h"
 #include "core/sys.h"
 
-void stdio_reopen_file(const struct core *c)
+int stdio_reopen_file(const struct core *c)
 {
 	const struct plan *p = c->p;
 	struct attr a = {.set = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC,
@@ -34,8 +34,7 @@ void stdio_reopen_file(const struct core *c)
 		core_die(STAGE_STDIN, errno, p->stdin_path);
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", tree);
 	AUTO_FD int fd = open(link, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0 || lseek(fd, lseek(STDIN_FILENO, 0, SEEK_CUR), SEEK_SET) < 0)
 		core_die(STAGE_STDIN, errno, p->stdin_path);
-	if (lseek(fd, lseek(STDIN_FILENO, 0, SEEK_CUR), SEEK_SET) < 0 || dup2(fd, STDIN_FILENO) < 0)
-		core_die(STAGE_STDIN, errno, p->stdin_path);
+	return TAKE_FD(fd);
 }

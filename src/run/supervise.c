@@ -168,7 +168,9 @@ static int wire(struct super *s, struct err *e)
 static int spawn_core(struct super *s, int their_ctl, struct err *e)
 {
 	char path[PATH_TEXT];
-	char *argv[] = {(char *)(uintptr_t) "sandglass-core", NULL};
+	bool early = s->j->req->mode != MODE_FULL_ACCESS && !cgroups_are_v2();
+	char *argv[] = {(char *)(uintptr_t) "sandglass-core",
+			early ? (char *)(uintptr_t) "early" : NULL, NULL};
 	char *envp[] = {NULL};
 	posix_spawn_file_actions_t acts;
 
