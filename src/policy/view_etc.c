@@ -5,8 +5,8 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,69 +17,40 @@
 #define MAX_COPY_BYTES 4096 /* a page: one write, one read */
 
 /*
- * Taken from the host, read-only, if present. No shadow, gshadow, sudoers, ssh,
+ * In order (strcmp). Taken from the host, read-only, if present. No shadow, gshadow, sudoers, ssh,
  * private keys, network or service configuration. The last part is what
  * programs below /usr link to.
  */
 static const char *const entries[] = {
-	"alternatives",
-	"bash.bashrc",
-	"crypto-policies",
-	"fonts",
-	"gitconfig",
-	"gnutls",
-	"groff",
-	"inputrc",
-	"ld.so.cache",
-	"ld.so.conf",
-	"ld.so.conf.d",
-	"locale.alias",
-	"locale.conf",
-	"localtime",
-	"lsb-release",
-	"magic.mime",
-	"manpath.config",
-	"man_db.conf",
-	"mime.types",
-	"npmrc",
-	"os-release",
-	"pip.conf",
-	"pki",
-	"profile",
-	"protocols",
-	"services",
-	"gnucobol",
-	"java",
-	"matplotlibrc",
-	"maven",
-	"gradle",
-	"ant",
-	"mono",
-	"perl",
-	"php",
-	"python",
-	"ruby",
+	"ImageMagick-6",   "ImageMagick-7", "alternatives", "ant",          "bash.bashrc",
+	"crypto-policies", "fonts",         "fpc.cfg",      "gitconfig",    "gnucobol",
+	"gnutls",          "gradle",        "groff",        "inputrc",      "java",
+	"ld.so.cache",     "ld.so.conf",    "ld.so.conf.d", "locale.alias", "locale.conf",
+	"localtime",       "lsb-release",   "magic.mime",   "man_db.conf",  "manpath.config",
+	"matplotlibrc",    "maven",         "mime.types",   "mono",         "npmrc",
+	"os-release",      "perl",          "php",          "pip.conf",     "pki",
+	"profile",         "protocols",     "python",       "ruby",         "services",
 	"texmf",
-	"ImageMagick-6",
-	"ImageMagick-7",
-	"fpc.cfg",
 };
 
-static const char *const patterns[] = {"java-*",    "python3*", "jvm-*", "ld-musl-*",
-				       "fpc-*.cfg", "lua*",     "ghc*",  "node*"};
+/* Names that begin so: versions are part of them. */
+static const char *const prefixes[] = {"java-", "python3", "jvm-", "ld-musl-",
+				       "fpc",   "lua",     "ghc",  "node"};
 
 /* Entries whose own directory is not taken as a whole. */
 static const char *const nested[] = {"default/locale", "ssl/certs", "ssl/openssl.cnf"};
 
+static int by_name(const void *key, const void *entry)
+{
+	return strcmp(key, *(const char *const *)entry);
+}
+
 static bool is_listed(const char *name)
 {
-	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		if (strcmp(entries[i], name) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (strncmp(prefixes[i], name, strlen(prefixes[i])) == 0)
 			return true;
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
-		if (fnmatch(patterns[i], name, FNM_PERIOD) == 0)
-			return true;
-	return false;
+	return bsearch(name, entries, ARRAY_LEN(entries), sizeof(entries[0]), by_name) != NULL;
 }
 
 /* A link of /etc into the system is a link again; from elsewhere the file itself is taken. */
