@@ -225,7 +225,9 @@ static void decide_counters(struct plan_numbers *n)
 static void decide_terminal(struct job *j)
 {
 	struct winsize size = {.ws_row = 24, .ws_col = 80};
-	bool tty = !j->req->no_tty && !j->req->json && (j->req->tty || j->who.terminal);
+	/* Without a boundary the command has the caller's own terminal. */
+	bool tty = j->req->mode != MODE_FULL_ACCESS && !j->req->no_tty && !j->req->json &&
+		   (j->req->tty || j->who.terminal);
 
 	if (!tty)
 		return;
