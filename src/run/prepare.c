@@ -291,8 +291,10 @@ int job_begin(struct job *j, struct err *e)
 	const char *given = caller_env(&j->who, "SESSION_ID");
 	if (given && uuid_valid(given))
 		memcpy(j->session, given, UUID_TEXT);
-	if (bare)
+	if (bare) {
 		j->plan.n.flags |= PLAN_BARE;
+		j->runs_as = "caller";
+	}
 	if (decide_argv(j, e) < 0)
 		return -1;
 	decide_terminal(j);

@@ -229,7 +229,8 @@ static void set_raw(struct super *s)
 {
 	struct termios t;
 
-	if (tcgetattr(0, &s->saved) < 0)
+	/* In the background the terminal is somebody else's. */
+	if (s->raw || tcgetpgrp(0) != getpgrp() || tcgetattr(0, &s->saved) < 0)
 		return;
 	t = s->saved;
 	cfmakeraw(&t);
@@ -274,6 +275,8 @@ static void on_signal(struct super *s, int sig)
 			order(s, ORDER_SIGNAL, (uint32_t)sig);
 	if (sig == SIGTSTP)
 		stop_here(s);
+	if (sig == SIGCONT && s->pty >= 0)
+		set_raw(s);
 	if (sig == SIGWINCH && s->pty >= 0 && ioctl(0, TIOCGWINSZ, &size) == 0)
 		(void)ioctl(s->pty, TIOCSWINSZ, &size);
 	if (sig == SIGWINCH && s->pty < 0)
