@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/term.h"
+#include "policy/gitid.h"
 
 #define SHOWN 512
 
@@ -247,6 +248,8 @@ int view_build(struct view *v, const struct request *req, const struct caller *w
 	    view_add_toolchains(v, who, src, e) < 0)
 		return -1;
 	if (!src->given && view_made(v, MOUNT_SYMLINK, "/workspace", "/sand/workspace", e) < 0)
+		return -1;
+	if (gitid_add(v, who, src, e) < 0)
 		return -1;
 	return add_places(v, src, ids, req->mode == MODE_READ_ONLY, e);
 }

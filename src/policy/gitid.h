@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The caller's git identity, read by us from the caller's configuration, so
+ * that commits made inside carry the right name. Nothing else is taken over:
+ * no credential helper, no alias, no hook path, no signing key.
+ */
+#pragma once
+
+#include "policy/view.h"
+
+#define MAX_GIT_VALUE 256      /* longer values are left out */
+#define MAX_GIT_CONFIG 262144u /* bytes of one file */
+#define MAX_GIT_INCLUDES 8     /* files followed by include.path, in all */
+
+struct git_identity {
+	char name[MAX_GIT_VALUE], email[MAX_GIT_VALUE], branch[MAX_GIT_VALUE];
+};
+
+typedef void git_include(void *self, const char *path);
+
+/*
+ * Reads user.name, user.email and init.defaultBranch out of a git configuration
+ * file's text (git-config(1)); the last one of each counts. Calls `include` for
+ * each include.path; conditional includes are not followed. Never fails: what
+ * it does not understand it skips to the next line.
+ */
+void gitid_parse(const char *text, size_t n, struct git_identity *id, git_include *include,
+		 void *self);
+
+/* Adds /sand/home/.gitconfig to the view. */
+NODISCARD int gitid_add(struct view *v, const struct caller *who, const struct source *src,
+			struct err *e);
