@@ -122,7 +122,7 @@ static void one_surface(struct finding *f, void *arg)
 	size_t i = ((const struct surface_call *)arg)->i;
 	tried(f, surface[i].name,
 	      syscall(surface[i].nr, surface[i].a, surface[i].b, surface[i].c, surface[i].d,
-		      surface[i].e),
+		      surface[i].e, 0L),
 	      BY_FILTER);
 }
 

@@ -264,10 +264,10 @@ static void on_signal(struct super *s, int sig)
 	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
 		if (sig != told[i])
 			continue;
-		if (s->j->out.told_signal == 0) {
+		/* Told twice: without the rest of the grace. */
+		order(s, s->j->out.told_signal ? ORDER_KILL : ORDER_END, (uint32_t)sig);
+		if (!s->j->out.told_signal)
 			s->j->out.told_signal = sig;
-			order(s, ORDER_END, (uint32_t)sig);
-		}
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++)
