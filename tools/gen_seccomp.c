@@ -49,6 +49,8 @@ enum test {
 	FCNTL_LEASE,
 	PERSONALITY,
 	FILTER_LISTENER, /* a seccomp filter with a listener */
+	INIT,            /* refuse if argument `arg` is pid 1 */
+	WHO,             /* argument 0 says what argument 1 is: refuse pid 1 (kind `arg`) and users (`arg` + 2) */
 };
 
 struct rule {
@@ -118,6 +120,16 @@ static const struct rule rules[] = {
 #endif
 	{__NR_personality, EPERM, PERSONALITY, 0},
 	{__NR_seccomp, EPERM, FILTER_LISTENER, 1},
+	/* init has the command's uid in the kernel's eyes: nobody slows it down or limits it */
+	{__NR_setpriority, EPERM, WHO, 0 /* PRIO_PROCESS */},
+	{__NR_ioprio_set, EPERM, WHO, 1 /* IOPRIO_WHO_PROCESS */},
+	{__NR_sched_setscheduler, EPERM, INIT, 0},
+	{__NR_sched_setparam, EPERM, INIT, 0},
+	{__NR_sched_setattr, EPERM, INIT, 0},
+	{__NR_sched_setaffinity, EPERM, INIT, 0},
+	{__NR_prlimit64, EPERM, INIT, 0},
+	{__NR_migrate_pages, EPERM, INIT, 0},
+	{__NR_move_pages, EPERM, INIT, 0},
 	/* sockets of the host's own services, and input for its terminal */
 	{__NR_socket, EAFNOSUPPORT, NOT_FAMILY, 0},
 	{__NR_socketpair, EAFNOSUPPORT, NOT_UNIX, 0},
@@ -243,6 +255,17 @@ static void leaf(struct code *c, const struct rule *r)
 	case PERSONALITY:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
 		emit_match(c, personas, 5, 0);
+		break;
+	case INIT:
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
+		emit(c, JEQ, 1, 0, 1);
+		break;
+	case WHO:
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
+		emit(c, JEQ, 4, 0, (unsigned int)r->arg + 2);
+		emit(c, JEQ, 0, 2, (unsigned int)r->arg);
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(1));
+		emit(c, JEQ, 1, 0, 1);
 		break;
 	case FILTER_LISTENER:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));

@@ -9,8 +9,6 @@
 #include "plan/plan.h"
 #include "policy/source.h"
 
-#define MAX_VIEW_TEXT (1u << 20)
-
 struct grant {
 	char path[PATH_TEXT];
 	struct stat st;

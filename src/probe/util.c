@@ -135,7 +135,7 @@ int run_program(const char *const argv[], int exec_fd, char *ret, size_t cap)
 			args[i] = strdup(argv[i]);
 		if (exec_fd >= 0)
 			(void)syscall(SYS_execveat, exec_fd, "", args, env, 0x1000);
-		else
+		else if (args[0])
 			(void)execvpe(args[0], args, env);
 		_exit(127);
 	}

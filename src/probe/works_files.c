@@ -157,7 +157,7 @@ static void works_shared(struct finding *f)
 	int shm = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
 	char *at = shm >= 0 ? shmat(shm, NULL, 0) : NULL;
 	expect(f, "shmget", shm >= 0);
-	if (expect(f, "shmat", at && at != (char *)-1))
+	if (expect(f, "shmat", at && at != (char *)-1) && at)
 		at[0] = 1;
 	(void)shmctl(shm, IPC_RMID, NULL);
 	int set = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
