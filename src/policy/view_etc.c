@@ -70,7 +70,10 @@ static int add_link(struct view *v, const char *path, struct err *e)
 	return view_bind(v, r.path, path, flags, &r.st, e);
 }
 
-/* A small file as a copy in the view: cheaper than a mount. 1: it is not small. */
+/*
+ * A small file as a copy in the view: cheaper than a mount. 1: it has to be
+ * mounted, being larger, or not for everybody to read (a copy would lose that).
+ */
 static int copy_small(struct view *v, const char *path, struct err *e)
 {
 	char text[MAX_COPY_BYTES + 1];
@@ -78,6 +81,9 @@ static int copy_small(struct view *v, const char *path, struct err *e)
 	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return 0; /* the caller may not read it either */
+	struct stat st;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH))
+		return 1;
 	ssize_t n = read(fd, text, sizeof(text));
 	if (n < 0)
 		return 0;

@@ -79,8 +79,13 @@ static void fill(struct relay *r)
 		return;
 	if (n <= 0) { /* end of file; EIO is how a pty says it */
 		end(r);
+		if (r->to_pty) { /* ends an open line first, then the input (termios(3), VEOF) */
+			r->n = r->last && r->last != '\n' ? 2 : 1;
+			memset(r->data, 4, r->n);
+		}
 		return;
 	}
+	r->last = r->data[n - 1];
 	if (r->capture) {
 		capture_add(r->capture, r->data, (size_t)n);
 		return;

@@ -18,6 +18,8 @@ struct relay {
 	int to;   /* -1: into `capture`, or nowhere once it has failed */
 	struct capture *capture;
 	bool close_to;      /* end of file on `from` closes `to` */
+	bool to_pty;        /* end of file on `from` is the terminal's end-of-file character */
+	char last;          /* byte written */
 	bool from_terminal; /* read only in the foreground, else we would be stopped */
 	size_t chunk;       /* most bytes of one write: PIPE_BUF where a write may block */
 	char *data;

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -74,6 +75,26 @@ static int refuse(struct err *e, int fd, const char *what)
 	return err_hint(e, "give the command a file, a pipe or /dev/null instead");
 }
 
+/*
+ * A socket belongs to the host's network for good: one of the internet could be
+ * connected to somewhere else from inside. Only a connected local stream, which
+ * cannot, is handed over; what else carries a stream is relayed.
+ */
+static int plan_socket(struct stdio *io, int fd, struct err *e)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+	int type = 0;
+	socklen_t type_len = sizeof(type);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) < 0 ||
+	    getpeername(fd, (struct sockaddr *)&peer, &len) < 0 ||
+	    (type != SOCK_STREAM && type != SOCK_SEQPACKET))
+		return refuse(e, fd, "a socket that is not a connected stream");
+	io->way[fd] = peer.ss_family == AF_UNIX ? STDIO_PASS : STDIO_RELAY;
+	return 0;
+}
+
 static int plan_one(struct stdio *io, int fd, bool json, struct err *e)
 {
 	struct stat st;
@@ -93,10 +114,8 @@ static int plan_one(struct stdio *io, int fd, bool json, struct err *e)
 		io->way[fd] = is_anonymous_pipe(fd) ? STDIO_PASS : STDIO_RELAY;
 		return 0;
 	}
-	if (S_ISSOCK(st.st_mode)) {
-		io->way[fd] = STDIO_PASS;
-		return 0;
-	}
+	if (S_ISSOCK(st.st_mode))
+		return plan_socket(io, fd, e);
 	if (S_ISREG(st.st_mode)) {
 		io->way[fd] = fd == 0 && find_file(io, &st) ? STDIO_FILE : STDIO_RELAY;
 		return 0;

@@ -294,6 +294,7 @@ static void take_pty(struct super *s, int fd)
 	if (copy < 0 || add_relay(s, 0, s->pty, NULL, &ignored) < 0)
 		return;
 	s->relay[s->relays - 1].from_terminal = isatty(0);
+	s->relay[s->relays - 1].to_pty = true;
 	(void)add_relay(s, copy, 1, NULL, &ignored);
 }
 
