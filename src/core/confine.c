@@ -51,6 +51,16 @@ static void limit(int resource, uint64_t soft, uint64_t hard)
 		core_die(STAGE_RLIMIT, errno, "setrlimit");
 }
 
+static void quarter(int resource)
+{
+	struct rlimit now;
+
+	if (getrlimit(resource, &now) < 0)
+		core_die(STAGE_RLIMIT, errno, "getrlimit");
+	if (now.rlim_max != RLIM_INFINITY)
+		limit(resource, now.rlim_max / 4, now.rlim_max / 4);
+}
+
 /*
  * RLIMIT_NPROC counts per user namespace and uid since Linux 5.14, so it bounds
  * this sandbox alone. RLIMIT_CORE is 1, not 0: 0 still starts a piped core
@@ -63,6 +73,9 @@ void rlimit_apply(const struct core *c)
 	limit(RLIMIT_CORE, 1, 1);
 	if (n->flags & PLAN_BARE)
 		return;
+	/* Charged to the caller's uid on the host too: a quarter, so that the host keeps the rest. */
+	quarter(RLIMIT_SIGPENDING);
+	quarter(RLIMIT_MSGQUEUE);
 	/* A cgroup counts refusals, which this does not: where there is one it goes first. */
 	if (n->pids != UINT64_MAX && !c->pids_counted)
 		limit(RLIMIT_NPROC, n->pids + 1, n->pids + 1); /* init counts too */
@@ -110,7 +123,7 @@ static void allow_stdin(int ruleset)
 void landlock_apply(struct core *c)
 {
 	/* /tmp and /var/tmp are one directory, so one rule. */
-	static const char *const writable[] = {"/sand", "/tmp", "/dev/shm"};
+	static const char *const writable[] = {"/sand", "/tmp", "/dev/shm", "/dev/mqueue"};
 	struct landlock_ruleset rs = {0};
 
 	c->landlock_abi = (int)syscall(SYS_LANDLOCK_CREATE, NULL, 0, LANDLOCK_VERSION_FLAG);

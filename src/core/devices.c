@@ -67,6 +67,7 @@ void devices_build(struct core *c)
 {
 	static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 					    "/dev/random", "/dev/urandom", "/dev/tty"};
+	static const char *const none[] = {NULL};
 	static const char *const pts[] = {"ptmxmode", "0666", "mode", "0620", NULL};
 	char size[32];
 	const char *const shm[] = {"mode", "1777", "size", size, NULL};
@@ -90,6 +91,13 @@ void devices_build(struct core *c)
 	if (fd < 0)
 		core_die(STAGE_DEV, errno, "/dev/pts");
 	mount_attach(c, fd, "/dev/pts", true);
+
+	/* Its name is needed: mq_open(3) works on this file system, and Landlock's rule is on its root. */
+	fd = mount_new_fs("mqueue", none, ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
+	if (fd >= 0)
+		mount_attach(c, fd, "/dev/mqueue", true);
+	else if (errno != ENODEV)
+		core_die(STAGE_DEV, errno, "/dev/mqueue");
 
 	(void)snprintf(size, sizeof(size), "%llu", (unsigned long long)c->p->n.shm_bytes);
 	fd = mount_new_fs("tmpfs", shm, ATTR_NOSUID | ATTR_NODEV);

@@ -63,6 +63,8 @@ static void wait_for_plan(void)
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(o) || o.kind != ORDER_PLAN)
 		_exit(125);
+	if (o.value != PLAN_VERSION)
+		core_die(STAGE_PLAN, 0, "sandglass and sandglass-core are of different versions");
 }
 
 /* Ends with the front, and is not the child of another process by now. */

@@ -41,7 +41,7 @@ static int write_file(const char *path, const char *text)
 pid_t ns_clone(const struct core *c)
 {
 	struct clone_args a = {
-		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS,
+		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS,
 		.exit_signal = SIGCHLD,
 	};
 
@@ -215,10 +215,11 @@ void ns_set_names(const struct core *c)
 {
 	/*
 	 * The root of a cgroup namespace is where its maker stands, so init makes
-	 * it itself, after the launcher has moved it.
+	 * it itself, after the launcher has moved it. The file system of message
+	 * queues belongs to the ids that its ipc namespace was made with.
 	 */
-	if (unshare(CLONE_NEWCGROUP) < 0)
-		core_die(STAGE_UTS, errno, "cgroup namespace");
+	if (unshare(CLONE_NEWCGROUP | CLONE_NEWIPC) < 0)
+		core_die(STAGE_UTS, errno, "cgroup and ipc namespaces");
 	if (sethostname(c->p->hostname, strlen(c->p->hostname)) < 0)
 		core_die(STAGE_UTS, errno, "host name");
 	if (setdomainname("", 0) < 0)

@@ -94,7 +94,7 @@ enum order_kind {
 	ORDER_KILL,   /* at once */
 	ORDER_STOP,   /* stop the whole tree */
 	ORDER_CONT,   /* and let it go on */
-	ORDER_PLAN,   /* to the launcher, first of all: the plan is complete */
+	ORDER_PLAN,   /* to the launcher, first of all: the plan is complete; value: PLAN_VERSION */
 };
 
 struct order {

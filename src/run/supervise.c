@@ -498,7 +498,7 @@ int job_run(struct job *j, struct err *e)
 		capture_init(&j->capture[i], j->limits.value[LIMIT_OUTPUT]);
 	if (fill_plan(s->plan, &j->plan, e) < 0)
 		return -1;
-	order(s, ORDER_PLAN, 0);
+	order(s, ORDER_PLAN, PLAN_VERSION);
 	loop(s);
 	unset_raw(s);
 	give_back_offset(j);
