@@ -13,6 +13,11 @@
 #include "plan/plan.h"
 #include "plan/report.h"
 
+/* What the command's process tells init before it is the command: in a shared page. */
+struct told {
+	uint32_t landlock;
+};
+
 struct core {
 	const struct plan *p;
 	int sync_fd;      /* launcher's and init's ends of a pair; -1 where not needed */
@@ -29,6 +34,7 @@ struct core {
 	bool pids_counted; /* by a cgroup */
 	uint32_t lost;     /* REPORT_NO_… flags */
 	int landlock_abi;
+	struct told *told;
 };
 
 /* report.c: to the front. Async-signal-safe. */

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -159,6 +160,9 @@ static void add_disk(const struct init *in, struct report *r)
 static _Noreturn void finish(struct init *in)
 {
 	struct report r = {.kind = REPORT_EXIT, .status = in->status, .flags = in->flags};
+
+	r.landlock = in->c->told->landlock;
+	r.flags |= in->c->lost | (r.landlock ? 0u : (uint32_t)REPORT_NO_LANDLOCK);
 	struct rusage u;
 	off_t at = in->c->p->n.flags & PLAN_STDIN_FILE ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
 
@@ -342,6 +346,11 @@ static _Noreturn void start(struct init *in)
 	if (signal_fd < 0)
 		core_die(STAGE_FORK, errno, "signalfd");
 
+	/* Shared with the command's process until its execve, which unmaps it there. */
+	c->told = mmap(NULL, sizeof(*c->told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (c->told == MAP_FAILED)
+		core_die(STAGE_FORK, errno, "shared page");
 	in->wall_ms = after(c->p->n.wall_ms);
 	in->watch.next_ms = !in->bare && watch_needed(c) ? after(WATCH_FIRST_MS) : NEVER;
 	in->tool = fork();

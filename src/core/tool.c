@@ -164,7 +164,6 @@ static _Noreturn void exec_search(const struct core *c, const char *name)
 _Noreturn void tool_run(struct core *c)
 {
 	const char *name = c->p->argv[0];
-	struct report start = {.kind = REPORT_START};
 
 	reset_signals();
 	if (setsid() < 0)
@@ -177,12 +176,9 @@ _Noreturn void tool_run(struct core *c)
 		core_die(STAGE_FORK, errno, "close_range");
 	if (!(c->p->n.flags & PLAN_BARE)) {
 		landlock_apply(c);
-		start.status = c->landlock_abi;
-		start.flags = c->lost | (c->landlock_abi ? 0u : REPORT_NO_LANDLOCK);
-	}
-	report_send(&start);
-	if (!(c->p->n.flags & PLAN_BARE))
+		c->told->landlock = (uint32_t)c->landlock_abi;
 		seccomp_load();
+	}
 
 	if (!strchr(name, '/'))
 		exec_search(c, name);

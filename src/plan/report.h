@@ -51,9 +51,8 @@ enum stage {
 };
 
 enum report_kind {
-	REPORT_FAIL, /* stage, sys, text: nothing was run */
-	REPORT_PTY,  /* carries the master of the pty */
-	REPORT_START, /* the command's process exists; landlock ABI in status, lost controls in flags */
+	REPORT_FAIL,  /* stage, sys, text: nothing was run */
+	REPORT_PTY,   /* carries the master of the pty */
 	REPORT_EXEC,  /* sys: execve failed; text is the path tried */
 	REPORT_EXIT,  /* status of wait(2), flags, usage */
 	REPORT_USAGE, /* usage as the launcher saw it, last message */
@@ -79,7 +78,7 @@ struct report {
 	int32_t sys;
 	int32_t status;
 	uint32_t flags;
-	uint32_t pad;
+	uint32_t landlock; /* with REPORT_EXIT: ABI in force, 0 none */
 	uint64_t cpu_ms;
 	uint64_t peak_memory_bytes;
 	uint64_t processes;

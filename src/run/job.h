@@ -20,12 +20,11 @@
 #include "run/stdio.h"
 
 struct outcome {
-	bool started;         /* the command's process existed with its boundary */
 	bool have_exec_error; /* execve failed: `exec` */
 	bool have_exit;
 	bool have_usage;
 	bool have_failure;
-	struct report start, exec, exit, usage, failure;
+	struct report exec, exit, usage, failure;
 	int told_signal; /* HUP, INT, QUIT or TERM that ended it; 0: none */
 	uint64_t wall_ms;
 };

@@ -157,11 +157,11 @@ static void write_enforced(const struct job *j, struct json *o)
 		{"user",         "mount",        "pid",    "ipc", "uts", "net", "cgroup-namespace",
 		 "capabilities", "no_new_privs", "seccomp"};
 	bool bare = j->req->mode == MODE_FULL_ACCESS;
-	uint32_t lost = j->out.start.flags;
+	uint32_t lost = j->out.exit.flags;
 
 	json_key(o, "enforced");
 	json_arr_begin(o);
-	if (j->out.started && !bare) {
+	if (j->out.have_exit && !bare) {
 		for (size_t i = 0; i < ARRAY_LEN(always); i++)
 			json_str(o, always[i]);
 		if (!(lost & REPORT_NO_LANDLOCK))
@@ -220,7 +220,7 @@ static void write_sandbox(const struct job *j, struct json *o)
 		json_text(o, j->src.path, strlen(j->src.path));
 	else
 		json_null(o);
-	json_kv_int(o, "landlock", j->out.start.status);
+	json_kv_uint(o, "landlock", j->out.exit.landlock);
 	json_kv_str(o, "runs_as", j->runs_as);
 	write_enforced(j, o);
 	write_grades(j, o);

@@ -312,10 +312,6 @@ static void take_report(struct super *s, const struct report *r, int fd)
 		if (fd >= 0)
 			take_pty(s, fd);
 		return;
-	case REPORT_START:
-		o->start = *r;
-		o->started = true;
-		return;
 	case REPORT_EXEC:
 		o->exec = *r;
 		o->have_exec_error = true;
@@ -376,6 +372,24 @@ static bool has_output(const struct super *s)
 	return false;
 }
 
+/*
+ * The command has ended and what it wrote is through: nothing is left but the
+ * end of init and launcher, which is waited for without a turn for each message.
+ */
+static void wait_for_the_end(struct super *s)
+{
+	int status = 0;
+
+	if (RETRY_EINTR(waitpid(s->core, &status, 0)) == s->core)
+		s->core = 0;
+	for (;;) {
+		struct pollfd fd = {.fd = s->ctl, .events = POLLIN};
+		if (s->ctl < 0 || RETRY_EINTR(poll(&fd, 1, -1)) < 0)
+			return;
+		on_ctl(s);
+	}
+}
+
 static void loop(struct super *s)
 {
 	struct pollfd fds[2 + MAX_RELAYS];
@@ -410,6 +424,8 @@ static void loop(struct super *s)
 		}
 		if (fds[0].revents)
 			on_ctl(s);
+		if (s->ctl >= 0 && s->j->out.have_exit && !has_output(s))
+			wait_for_the_end(s);
 	}
 }
 
