@@ -50,7 +50,7 @@ enum test {
 	PERSONALITY,
 	FILTER_LISTENER, /* a seccomp filter with a listener */
 	INIT,            /* refuse if argument `arg` is pid 1 */
-	WHO,             /* argument 0 says what argument 1 is: refuse pid 1 (kind `arg`) and users (`arg` + 2) */
+	WHO, /* argument 0 says what argument 1 is: refuse pid 1 (kind `arg`) and users (`arg` + 2) */
 };
 
 struct rule {
