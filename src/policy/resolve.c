@@ -39,6 +39,7 @@ struct walk {
 	char rest[2 * PATH_TEXT]; /* what is left */
 	size_t inside_at;         /* length of `done` where a writable place began, 0: outside */
 	int links;
+	struct places *collect; /* NULL: nobody wants the directories on the way */
 	struct stat st;
 };
 
@@ -106,45 +107,70 @@ static int step(struct walk *w, const char *name, const char *named, const struc
 		return fail(e, named, strerror(errno));
 	if (S_ISLNK(w->st.st_mode))
 		return follow(w, named, parent_len, e);
+	if (w->collect)
+		(void)places_add(w->collect, &w->st); /* full: enough homes are known */
 	if (!w->inside_at && S_ISDIR(w->st.st_mode) && places_have(writable, &w->st))
 		w->inside_at = strlen(w->done);
 	return 0;
 }
 
-int resolve_path(const char *path, const char *cwd, const struct places *writable,
-		 struct resolved *ret, struct err *e)
+static int resolve(struct walk *w, const char *path, const char *cwd, const struct places *writable,
+		   struct err *e)
 {
-	struct walk w; /* 12 KiB: not cleared, every part is set before it is read */
-
-	w.done[0] = w.rest[0] = '\0';
-	w.inside_at = 0;
-	w.links = 0;
-
+	w->done[0] = w->rest[0] = '\0';
+	w->inside_at = 0;
+	w->links = 0;
 	if (!path[0])
 		return err_set(e, ERR_CONFIG_INVALID, "empty path");
 	if (path[0] != '/' && !cwd)
 		return fail(e, path, "relative, and the working directory has vanished");
-	int n = path[0] == '/' ? snprintf(w.rest, sizeof(w.rest), "%s", path)
-			       : snprintf(w.rest, sizeof(w.rest), "%s/%s", cwd, path);
-	if (n < 0 || (size_t)n >= sizeof(w.rest))
+	int n = path[0] == '/' ? snprintf(w->rest, sizeof(w->rest), "%s", path)
+			       : snprintf(w->rest, sizeof(w->rest), "%s/%s", cwd, path);
+	if (n < 0 || (size_t)n >= sizeof(w->rest))
 		return fail(e, path, "too long");
-	while (w.rest[0]) {
+	while (w->rest[0]) {
 		char name[NAME_MAX + 1];
-		size_t len = strcspn(w.rest, "/");
+		size_t len = strcspn(w->rest, "/");
 		if (len > NAME_MAX)
 			return fail(e, path, "a name in it is too long");
-		memcpy(name, w.rest, len);
+		memcpy(name, w->rest, len);
 		name[len] = '\0';
-		size_t skip = len + (w.rest[len] == '/');
-		memmove(w.rest, w.rest + skip, strlen(w.rest + skip) + 1);
-		if (len && strcmp(name, ".") != 0 && step(&w, name, path, writable, e) < 0)
+		size_t skip = len + (w->rest[len] == '/');
+		memmove(w->rest, w->rest + skip, strlen(w->rest + skip) + 1);
+		if (len && strcmp(name, ".") != 0 && step(w, name, path, writable, e) < 0)
 			return -1;
 	}
-	if (!w.done[0])
-		memcpy(w.done, "/", 2);
+	if (!w->done[0])
+		memcpy(w->done, "/", 2);
+	return 0;
+}
+
+static const struct places nowhere;
+
+bool resolve_collect(const char *path, struct places *places, char ret[PATH_TEXT])
+{
+	struct walk w; /* 12 KiB: not cleared, resolve() sets every part before it is read */
+	struct err ignored = {0};
+
+	w.collect = places;
+	if (resolve(&w, path, NULL, &nowhere, &ignored) < 0)
+		return false;
+	memcpy(ret, w.done, strlen(w.done) + 1);
+	return true;
+}
+
+int resolve_path(const char *path, const char *cwd, const struct places *writable,
+		 struct resolved *ret, struct err *e)
+{
+	struct walk w;
+
+	w.collect = NULL;
+	if (resolve(&w, path, cwd, writable, e) < 0)
+		return -1;
+	/* The last step may have been `..` or the root: what is there now counts. */
 	if (lstat(w.done, &w.st) < 0)
 		return fail(e, path, strerror(errno));
-	memcpy(ret->path, w.done, sizeof(w.done));
+	memcpy(ret->path, w.done, strlen(w.done) + 1);
 	ret->st = w.st;
 	ret->inside = w.inside_at != 0;
 	return 0;

@@ -38,6 +38,12 @@ bool places_add(struct places *p, const struct stat *st);
 bool places_have(const struct places *p, const struct stat *st);
 
 /*
+ * Adds `path` and all directories on the way to it to `places`, as far as they
+ * exist. False: not all of it exists; else the canonical path is in ret.
+ */
+bool resolve_collect(const char *path, struct places *places, char ret[PATH_TEXT]);
+
+/*
  * Resolves `path` (relative to `cwd`). NOT_FOUND and friends come as
  * CONFIG_INVALID naming the path; a link inside `writable` is POLICY_DENIED.
  */

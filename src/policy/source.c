@@ -6,12 +6,12 @@
 #include "policy/source.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/term.h"
+#include "policy/accounts.h"
 #include "policy/state.h"
 
 #define SHOWN 512
@@ -30,36 +30,12 @@ const char *caller_env(const struct caller *c, const char *name)
 	return NULL;
 }
 
-/* The directory and all that are above it. What does not exist is no danger. */
-static void add_with_parents(struct places *p, const char *path)
-{
-	struct places nowhere = {.n = 0};
-	struct resolved r;
-	struct err ignored = {0};
-
-	if (path[0] != '/' || resolve_path(path, NULL, &nowhere, &r, &ignored) < 0)
-		return;
-	/* A directory that is known has its parents known too. */
-	while (!places_have(p, &r.st) && places_add(p, &r.st)) {
-		char *slash = strrchr(r.path, '/');
-		if (slash == r.path && !slash[1])
-			return;
-		slash[slash == r.path] = '\0';
-		if (stat(r.path, &r.st) < 0)
-			return;
-	}
-}
-
 static void add_state(struct refused *r, const char *path)
 {
-	struct places nowhere = {.n = 0};
-	struct resolved at;
-	struct err ignored = {0};
+	char canonical[PATH_TEXT];
 
-	add_with_parents(&r->state, path);
-	if (path[0] == '/' && resolve_path(path, NULL, &nowhere, &at, &ignored) == 0 &&
-	    r->state_paths < 3)
-		memcpy(r->state_path[r->state_paths++], at.path, sizeof(at.path));
+	if (path[0] == '/' && resolve_collect(path, &r->state, canonical) && r->state_paths < 3)
+		memcpy(r->state_path[r->state_paths++], canonical, strlen(canonical) + 1);
 }
 
 static void add_our_places(struct refused *r, const struct caller *who)
@@ -78,22 +54,35 @@ static void add_our_places(struct refused *r, const struct caller *who)
 	add_state(r, "/etc/sandglass");
 }
 
+struct homes {
+	struct refused *refused;
+	uid_t uid;
+};
+
+static bool add_home(void *self, const struct account *a)
+{
+	struct homes *h = self;
+	char ignored[PATH_TEXT];
+
+	if (a->home[0] == '/' &&
+	    (a->uid == 0 || a->uid == h->uid || (a->uid >= UID_PEOPLE && a->uid < 65534)))
+		(void)resolve_collect(a->home, &h->refused->homes, ignored);
+	return true;
+}
+
 int refused_init(const struct caller *who, struct refused *ret, struct err *e)
 {
+	struct homes homes = {ret, who->uid};
+	char ignored[PATH_TEXT];
 	struct stat root;
 
-	*ret = (struct refused){.state_paths = 0};
+	ret->homes.n = ret->state.n = ret->state_paths = 0;
 	if (stat("/", &root) < 0)
 		return err_sys(e, "stat /");
 	(void)places_add(&ret->homes, &root);
 	if (who->home)
-		add_with_parents(&ret->homes, who->home);
-	setpwent();
-	for (struct passwd *pw = getpwent(); pw; pw = getpwent())
-		if (pw->pw_uid == 0 || pw->pw_uid == who->uid ||
-		    (pw->pw_uid >= UID_PEOPLE && pw->pw_uid < 65534))
-			add_with_parents(&ret->homes, pw->pw_dir);
-	endpwent();
+		(void)resolve_collect(who->home, &ret->homes, ignored);
+	accounts_each(add_home, &homes);
 	add_our_places(ret, who);
 	return 0;
 }

@@ -16,18 +16,33 @@
 
 #define SHOWN 512
 
+/* Texts live as long as the view, so they are cut from large pieces. */
+struct view_chunk {
+	struct view_chunk *next;
+	size_t used, size;
+	char text[];
+};
+
+#define CHUNK_BYTES 30000u
+
 static const char *keep(struct view *v, const char *p, size_t n, struct err *e)
 {
-	char *copy = v->texts < sizeof(v->text) / sizeof(v->text[0]) ? malloc(n + 1) : NULL;
+	struct view_chunk *c = v->chunks;
 
-	if (!copy) {
-		(void)err_set(e, ERR_CONFIG_INVALID, "the view has more than %u entries",
-			      MAX_PLAN_MOUNTS);
-		return NULL;
+	if (!c || c->size - c->used < n + 1) {
+		size_t size = n + 1 > CHUNK_BYTES ? n + 1 : CHUNK_BYTES;
+		c = malloc(sizeof(*c) + size);
+		if (!c) {
+			(void)err_set(e, ERR_INTERNAL, "out of memory");
+			return NULL;
+		}
+		*c = (struct view_chunk){.next = v->chunks, .size = size};
+		v->chunks = c;
 	}
+	char *copy = c->text + c->used;
 	memcpy(copy, p, n);
 	copy[n] = '\0';
-	v->text[v->texts++] = copy;
+	c->used += n + 1;
 	return copy;
 }
 
@@ -256,7 +271,10 @@ int view_build(struct view *v, const struct request *req, const struct caller *w
 
 void view_release(struct view *v)
 {
-	for (size_t i = 0; i < v->texts; i++)
-		free(v->text[i]);
-	v->texts = v->n = v->grant_count = 0;
+	while (v->chunks) {
+		struct view_chunk *next = v->chunks->next;
+		free(v->chunks);
+		v->chunks = next;
+	}
+	v->n = v->grant_count = 0;
 }

@@ -20,8 +20,7 @@ struct grant {
 struct view {
 	struct plan_mount mounts[MAX_PLAN_MOUNTS];
 	size_t n;
-	char *text[2 * MAX_PLAN_MOUNTS]; /* owned strings */
-	size_t texts;
+	struct view_chunk *chunks;       /* owned texts */
 	struct grant grants[MAX_GRANTS]; /* --read and --write, resolved */
 	size_t grant_count;
 	const char *rustup_home, *pyenv_root, *volta_home; /* toolchains that need their variable */

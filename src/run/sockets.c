@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two sources: the names in /proc/net/unix, tried as they stand; and, since a
- * socket may have been bound by a relative name or moved since, the devices and
- * inodes that sock_diag(7) tells. If one of those lies on a granted tree's
- * device and no name led to it, the tree is walked.
+ * Two sources: the devices and inodes that sock_diag(7) tells; and, to find
+ * those on a granted tree's device, the names in /proc/net/unix. A socket may
+ * have been bound by a relative name or moved since: if no name led to it, the
+ * trees are walked.
  */
 #include "run/sockets.h"
 
@@ -150,8 +150,8 @@ static void take_answer(struct finder *f, const struct nlmsghdr *h)
 	}
 }
 
-/* Which sockets of this network namespace lie on granted devices. */
-static void ask_kernel(struct finder *f)
+/* Which sockets of this network namespace lie on granted devices. False: it does not tell. */
+static bool ask_kernel(struct finder *f)
 {
 	struct {
 		struct nlmsghdr head;
@@ -166,16 +166,16 @@ static void ask_kernel(struct finder *f)
 
 	AUTO_FD int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (fd < 0 || send(fd, &ask, sizeof(ask), 0) < 0)
-		return;
+		return false;
 	for (;;) {
 		ssize_t n = RETRY_EINTR(recv(fd, answer, sizeof(answer), 0));
 		if (n <= 0)
-			return;
+			return false;
 		unsigned int left = (unsigned int)n;
 		for (const struct nlmsghdr *h = (const struct nlmsghdr *)answer; NLMSG_OK(h, left);
 		     h = NLMSG_NEXT(h, left)) {
 			if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
-				return;
+				return h->nlmsg_type == NLMSG_DONE;
 			if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
 				take_answer(f, h);
 		}
@@ -235,7 +235,8 @@ int sockets_mask(struct view *v, const struct source *src, struct err *e)
 	f->v = v;
 	f->src = src;
 	f->e = e;
-	ask_kernel(f);
+	if (ask_kernel(f) && !f->bound_count && !f->walk_all)
+		return 0;
 	if (try_names(f) < 0)
 		return -1;
 	if (!f->bound_count && !f->walk_all)

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "policy/accounts.h"
 
 #define LOCK_DIR "/run/sandglass"
 #define LOCK_FILE LOCK_DIR "/uids"
@@ -46,18 +46,24 @@ static int check_sub(const char *path, struct err *e)
 	return rc;
 }
 
+static bool is_free(void *self, const struct account *a)
+{
+	if (!in_range(a->uid, 1))
+		return true;
+	(void)err_set(self, ERR_CONFIG_INVALID, "account %s has uid %u, which is a session uid",
+		      a->name, a->uid);
+	return false;
+}
+
 static int check_passwd(struct err *e)
 {
-	int rc = 0;
+	struct err found = {.code = ERR_NONE};
 
-	setpwent();
-	for (struct passwd *pw = getpwent(); pw && rc == 0; pw = getpwent())
-		if (in_range(pw->pw_uid, 1))
-			rc = err_set(e, ERR_CONFIG_INVALID,
-				     "account %s has uid %u, which is a session uid", pw->pw_name,
-				     (unsigned int)pw->pw_uid);
-	endpwent();
-	return rc;
+	accounts_each(is_free, &found);
+	if (found.code == ERR_NONE)
+		return 0;
+	*e = found;
+	return -1;
 }
 
 static int open_file(struct err *e)
