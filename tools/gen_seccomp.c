@@ -50,6 +50,8 @@ enum test {
 	PERSONALITY,
 	FILTER_LISTENER, /* a seccomp filter with a listener */
 	INIT,            /* refuse if argument `arg` is pid 1 */
+	PRLIMIT,         /* refuse pid 1; a new core limit is taken as set */
+	CORE_LIMIT,      /* argument 0 is RLIMIT_CORE: taken as set */
 	WHO, /* argument 0 says what argument 1 is: refuse pid 1 (kind `arg`) and users (`arg` + 2) */
 };
 
@@ -85,6 +87,7 @@ static const struct rule rules[] = {
 	{__NR_io_uring_setup, ENOSYS, ALWAYS, 0},
 	{__NR_io_uring_enter, ENOSYS, ALWAYS, 0},
 	{__NR_io_uring_register, ENOSYS, ALWAYS, 0},
+	{__NR_io_setup, ENOSYS, ALWAYS, 0}, /* contexts are counted for the whole machine */
 	{__NR_add_key, EPERM, ALWAYS, 0},
 	{__NR_request_key, EPERM, ALWAYS, 0},
 	{__NR_keyctl, EPERM, ALWAYS, 0},
@@ -127,7 +130,9 @@ static const struct rule rules[] = {
 	{__NR_sched_setparam, EPERM, INIT, 0},
 	{__NR_sched_setattr, EPERM, INIT, 0},
 	{__NR_sched_setaffinity, EPERM, INIT, 0},
-	{__NR_prlimit64, EPERM, INIT, 0},
+	{__NR_prlimit64, EPERM, PRLIMIT, 0},
+	/* a core limit of 1 keeps the host's handler from being started, 0 would not (core(5)) */
+	{__NR_setrlimit, 0, CORE_LIMIT, 0},
 	{__NR_migrate_pages, EPERM, INIT, 0},
 	{__NR_move_pages, EPERM, INIT, 0},
 	/* sockets of the host's own services, and input for its terminal */
@@ -206,10 +211,11 @@ static void emit_match(struct code *c, const unsigned int *values, unsigned int 
 static void leaf(struct code *c, const struct rule *r)
 {
 	static const unsigned int local[] = {1 /* UNIX */};
-	static const unsigned int requests[] = {0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */};
+	static const unsigned int requests[] = {0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */,
+						0x5423 /* TIOCSETD */};
 	/* Linux, 32-bit Linux, each with the 2.6 version number, and asking only. */
 	static const unsigned int personas[] = {0, 8, 0x20000, 0x20008, 0xffffffff};
-	static const unsigned int lease[] = {1024 /* F_SETLEASE */};
+	static const unsigned int lease[] = {1024 /* F_SETLEASE */, 1040 /* F_SETDELEG */};
 
 	switch (r->test) {
 	case ALWAYS:
@@ -246,11 +252,11 @@ static void leaf(struct code *c, const struct rule *r)
 		break;
 	case IOCTL:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
-		emit_match(c, requests, 2, 1);
+		emit_match(c, requests, 3, 1);
 		break;
 	case FCNTL_LEASE:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
-		emit_match(c, lease, 1, 1);
+		emit_match(c, lease, 2, 1);
 		break;
 	case PERSONALITY:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
@@ -259,6 +265,21 @@ static void leaf(struct code *c, const struct rule *r)
 	case INIT:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
 		emit(c, JEQ, 1, 0, 1);
+		break;
+	case PRLIMIT:
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
+		emit(c, JEQ, 8, 0, 1);
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(1));
+		emit(c, JEQ, 0, 5, 4 /* RLIMIT_CORE */);
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(2));
+		emit(c, JEQ, 0, 2, 0);
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(2) + 4);
+		emit(c, JEQ, 1, 0, 0);
+		emit(c, RET, 0, 0, SECCOMP_RET_ERRNO); /* with 0: done */
+		break;
+	case CORE_LIMIT:
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
+		emit(c, JEQ, 1, 0, 4 /* RLIMIT_CORE */);
 		break;
 	case WHO:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));

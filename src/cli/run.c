@@ -40,7 +40,8 @@ static int show_help(void)
 
 /*
  * Without a boundary a person has to say so, at the terminal, to a question
- * that names the directory. Nobody else can.
+ * that names the directory. (A program can make a terminal of its own and type
+ * into it; this is a question, not a boundary.)
  */
 static int confirm_full_access(const struct job *j, struct err *e)
 {

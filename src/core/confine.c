@@ -61,6 +61,18 @@ static void quarter(int resource)
 		limit(resource, now.rlim_max / 4, now.rlim_max / 4);
 }
 
+/* At most half of what the caller may have: the rest is for the caller. */
+static void limit_processes(uint64_t most)
+{
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_NPROC, &now) < 0)
+		core_die(STAGE_RLIMIT, errno, "getrlimit");
+	if (now.rlim_cur != RLIM_INFINITY && now.rlim_cur / 2 < most)
+		most = now.rlim_cur / 2;
+	limit(RLIMIT_NPROC, most, most);
+}
+
 /*
  * RLIMIT_NPROC counts per user namespace and uid since Linux 5.14, so it bounds
  * this sandbox alone. RLIMIT_CORE is 1, not 0: 0 still starts a piped core
@@ -78,7 +90,7 @@ void rlimit_apply(const struct core *c)
 	quarter(RLIMIT_MSGQUEUE);
 	/* A cgroup counts refusals, which this does not: where there is one it goes first. */
 	if (n->pids != UINT64_MAX && !c->pids_counted)
-		limit(RLIMIT_NPROC, n->pids + 1, n->pids + 1); /* init counts too */
+		limit_processes(n->pids + 1); /* init counts too */
 	/* The tree's time is watched; this catches a single process in between. */
 	if (n->cpu_ms != UINT64_MAX)
 		limit(RLIMIT_CPU, n->cpu_ms / 1000 + 2, n->cpu_ms / 1000 + 5);

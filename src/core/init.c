@@ -47,7 +47,11 @@ struct init {
 	uint64_t wall_ms;     /* when the wall time is over */
 	uint64_t deadline_ms; /* of the phase */
 	struct watch watch;
+	bool more; /* children that have ended are still to be reaped */
 };
+
+/* Reaped in one turn: a tree that ends and starts processes without end must not hold us up. */
+#define MAX_REAPS 64
 
 static uint64_t now_ms(void)
 {
@@ -186,15 +190,17 @@ static _Noreturn void finish(struct init *in)
 static bool reap(struct init *in)
 {
 	int status = 0;
-	pid_t pid = 0;
+	pid_t pid = 1;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid != in->tool)
+	for (int n = 0; n < MAX_REAPS && pid > 0; n++) {
+		pid = waitpid(-1, &status, WNOHANG);
+		if (pid <= 0 || pid != in->tool)
 			continue;
 		in->tool_done = true;
 		in->status = status;
 	}
-	return pid == 0;
+	in->more = pid > 0;
+	return pid >= 0;
 }
 
 static void on_order(struct init *in)
@@ -277,7 +283,7 @@ static void on_deadlines(struct init *in)
 		in->flags |= REPORT_WALL;
 		end_tree(in, SIGTERM);
 	}
-	if (in->phase == PHASE_RUN && now >= in->watch.next_ms)
+	if (now >= in->watch.next_ms)
 		on_sample(in);
 	if (in->phase == PHASE_RUN || now < in->deadline_ms)
 		return;
@@ -299,7 +305,9 @@ static int timeout_ms(const struct init *in)
 {
 	uint64_t next = in->phase == PHASE_RUN ? in->wall_ms : in->deadline_ms;
 
-	if (in->phase == PHASE_RUN && in->watch.next_ms < next)
+	if (in->more)
+		return 0;
+	if (in->watch.next_ms < next)
 		next = in->watch.next_ms;
 	if (next == NEVER)
 		return -1;
@@ -321,10 +329,10 @@ static _Noreturn void loop(struct init *in, int signal_fd)
 			_exit(125);
 		if (fds[2].revents) /* the launcher is gone */
 			_exit(125);
-		if (fds[1].revents) {
+		if (fds[1].revents || in->more) {
 			struct signalfd_siginfo info;
-			while (read(signal_fd, &info, sizeof(info)) == sizeof(info))
-				;
+			(void)!read(signal_fd, &info,
+				    sizeof(info)); /* one SIGCHLD stands for many */
 			on_child(in);
 		}
 		if (fds[0].revents)

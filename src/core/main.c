@@ -79,6 +79,9 @@ static void follow_front(void)
 
 static _Noreturn void child_run(struct core *c, struct plan *plan)
 {
+	/* Set again after the change of ids, which clears it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		core_die(STAGE_PARENT, errno, "PDEATHSIG");
 	ns_set_up_net();
 	if (!handover_receive(c))
 		_exit(125);
@@ -165,6 +168,7 @@ int main(int argc, char **argv)
 	int stdin_fd = -1;
 	pid_t init = 0;
 
+	(void)sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	follow_front();
 	if (argc > 1 && strcmp(argv[1], "early") == 0)
 		init = clone_init(&c, &plan);

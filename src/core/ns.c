@@ -121,15 +121,14 @@ static void idmap_text(char *out, size_t len, uint32_t from, uint32_t to)
 	(void)snprintf(out + n, len - n, "%u %u %u\n", high + 1, high + 1, UINT32_MAX - high - 1);
 }
 
-static void idmap_write(pid_t pid, const char *file, uint32_t from, uint32_t to)
+static int idmap_write(pid_t pid, const char *file, uint32_t from, uint32_t to)
 {
 	char path[64];
 	char text[256];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	idmap_text(text, sizeof(text), from, to);
-	if (write_file(path, text) < 0)
-		core_die(STAGE_IDMAP, errno, file);
+	return write_file(path, text);
 }
 
 /*
@@ -141,27 +140,31 @@ static void idmap_write(pid_t pid, const char *file, uint32_t from, uint32_t to)
 int ns_make_idmap(const struct core *c, uint32_t owner_uid, uint32_t owner_gid)
 {
 	struct clone_args a = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
+	pid_t launcher = getpid();
 	char path[64];
 
 	long pid = sys_clone3(&a);
 	if (pid < 0)
 		core_die(STAGE_IDMAP, errno, "make the map's user namespace");
 	if (pid == 0) {
-		/* Holds the namespace until the launcher has its descriptor and kills us. */
+		/* Holds the namespace, and nothing else, until the launcher has it and kills us. */
+		(void)sys_close_range(0, UINT32_MAX, 0);
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		for (;;)
+		while (getppid() == launcher)
 			(void)pause();
+		_exit(0);
 	}
-	idmap_write((pid_t)pid, "uid_map", owner_uid, c->p->n.uid);
-	idmap_write((pid_t)pid, "gid_map", owner_gid, c->p->n.gid);
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = idmap_write((pid_t)pid, "uid_map", owner_uid, c->p->n.uid) < 0 ||
+				 idmap_write((pid_t)pid, "gid_map", owner_gid, c->p->n.gid) < 0
+			 ? -1
+			 : open(path, O_RDONLY | O_CLOEXEC);
 	int saved = errno;
 	(void)kill((pid_t)pid, SIGKILL);
 	while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (fd < 0)
-		core_die(STAGE_IDMAP, saved, "open the map's user namespace");
+		core_die(STAGE_MAPS, saved, "the map of the source's owner");
 	return fd;
 }
 

@@ -35,18 +35,28 @@ static size_t read_proc(int proc, const char *pid, const char *file, char *buf, 
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* Anonymous memory: resident minus shared pages (proc_pid_statm(5)). */
-static uint64_t private_bytes(int proc, const char *pid)
+static uint64_t kib_after(const char *text, const char *key)
 {
-	char text[128];
-	unsigned long size = 0;
-	unsigned long resident = 0;
-	unsigned long shared = 0;
+	const char *at = strstr(text, key);
+	unsigned long long kib = 0;
 
-	if (!read_proc(proc, pid, "statm", text, sizeof(text)) ||
-	    sscanf(text, "%lu %lu %lu", &size, &resident, &shared) != 3 || resident < shared)
+	return at && sscanf(at + strlen(key), "%llu", &kib) == 1 ? kib * 1024u : 0;
+}
+
+/*
+ * Anonymous memory, and shared memory that is mapped (proc_pid_status(5)). The
+ * latter is one thing seen by many, so the largest view of it counts, once.
+ */
+static uint64_t private_bytes(int proc, const char *pid, uint64_t *shared)
+{
+	char text[2048];
+
+	if (!read_proc(proc, pid, "status", text, sizeof(text)))
 		return 0;
-	return (uint64_t)(resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t mapped = kib_after(text, "RssShmem:");
+	if (mapped > *shared)
+		*shared = mapped;
+	return kib_after(text, "RssAnon:");
 }
 
 /* Fields 14 to 17 and 20 of proc_pid_stat(5): times in ticks, its waited-for children's, threads. */
@@ -111,6 +121,7 @@ bool watch_needed(const struct core *c)
 void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms)
 {
 	uint64_t bytes = used_bytes(c->sand_fd) + used_bytes(c->shm_fd);
+	uint64_t shared = 0;
 	uint64_t ticks = 0;
 	uint64_t tasks = 0;
 
@@ -121,10 +132,11 @@ void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms)
 	for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {
 		if (d->d_name[0] < '1' || d->d_name[0] > '9' || strcmp(d->d_name, "1") == 0)
 			continue;
-		bytes += private_bytes(dirfd(dir), d->d_name);
+		bytes += private_bytes(dirfd(dir), d->d_name, &shared);
 		times_of(dirfd(dir), d->d_name, &ticks, &tasks);
 	}
 	(void)closedir(dir);
+	bytes += shared;
 	w->cpu_ms = cpu_of_reaped() + ticks * 1000u / (uint64_t)sysconf(_SC_CLK_TCK);
 	w->tasks = tasks;
 	if (bytes > w->peak_bytes)

@@ -45,7 +45,7 @@ static void add_our_places(struct refused *r, const struct caller *who)
 
 	state_home(who, path);
 	add_state(r, path);
-	if (config)
+	if (config && config[0] == '/')
 		(void)snprintf(path, sizeof(path), "%s/sandglass", config);
 	else
 		(void)snprintf(path, sizeof(path), "%s/.config/sandglass",
@@ -108,18 +108,36 @@ int refused_check(const struct refused *r, const char *what, const struct resolv
 	return err_hint(e, "name a project directory (--source DIR), or --no-source for none");
 }
 
-/* Walks up from the working directory to the first that has a `.git`. */
-static void find_top(const char *cwd, char top[PATH_TEXT])
+/*
+ * A `.git` widens the source, so it only counts if it belongs to who works here:
+ * the caller, root, or the owner of the working directory (root in a user's
+ * project); what somebody else puts into a shared directory above does not.
+ */
+static bool is_own_git(const char *dir, const char *git, const struct caller *who, uid_t cwd_owner)
 {
+	struct stat g;
+	struct stat d;
+
+	if (lstat(git, &g) < 0 || stat(dir, &d) < 0 || !(S_ISDIR(g.st_mode) || S_ISREG(g.st_mode)))
+		return false;
+	return (g.st_uid == who->uid || g.st_uid == 0 || g.st_uid == cwd_owner) &&
+	       (d.st_uid == who->uid || d.st_uid == 0 || d.st_uid == cwd_owner);
+}
+
+/* Walks up from the working directory to the first that has a `.git`. */
+static void find_top(const struct caller *who, char top[PATH_TEXT])
+{
+	const char *cwd = who->cwd;
 	char path[PATH_TEXT];
 	char git[PATH_TEXT + 8];
 	struct stat st;
+	uid_t owner = stat(cwd, &st) == 0 ? st.st_uid : who->uid;
 
 	(void)snprintf(top, PATH_TEXT, "%s", cwd);
 	(void)snprintf(path, sizeof(path), "%s", cwd);
 	for (;;) {
 		(void)snprintf(git, sizeof(git), "%s/.git", path);
-		if (lstat(git, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
+		if (is_own_git(path, git, who, owner)) {
 			(void)snprintf(top, PATH_TEXT, "%s", path);
 			return;
 		}
@@ -146,15 +164,40 @@ static int check_place(const struct resolved *dir, const char *what, struct err 
 	return 0;
 }
 
+/* No project: the system's own directories, and those that everybody shares. */
+static int check_system(const struct resolved *dir, struct err *e)
+{
+	static const char *const whole[] = {"/etc", "/boot", "/run", "/var/run", "/lost+found"};
+	static const char *const itself[] = {
+		"/bin", "/sbin",    "/lib",      "/lib32",   "/lib64",     "/libx32",
+		"/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/usr/local",
+		"/var", "/var/lib", "/var/log",  "/var/tmp", "/var/cache", "/tmp",
+		"/opt", "/srv",     "/mnt",      "/media",   "/home",      "/snap",
+	};
+	bool system = false;
+	char shown[SHOWN];
+
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		system |= path_is_below(whole[i], dir->path);
+	for (size_t i = 0; i < sizeof(itself) / sizeof(itself[0]); i++)
+		system |= strcmp(itself[i], dir->path) == 0;
+	if (!system)
+		return 0;
+	(void)err_set(e, ERR_POLICY_DENIED, "source %s is a directory of the system, not a project",
+		      term_escape_cut(shown, sizeof(shown), dir->path, strlen(dir->path)));
+	return err_hint(e, "name a project directory (--source DIR), or --no-source for none");
+}
+
 int source_find(const struct request *req, const struct caller *who, const struct refused *refused,
 		struct source *ret, struct err *e)
 {
-	struct places nowhere = {.n = 0};
+	struct places writable = {.n = 0};
 	struct resolved r;
-	char top[PATH_TEXT];
+	struct stat st;
+	char top[PATH_TEXT] = "";
 	char shown[SHOWN];
 
-	*ret = (struct source){.given = false};
+	ret->given = false;
 	if (req->no_source) {
 		if (req->source)
 			return err_set(e, ERR_CONFIG_INVALID,
@@ -165,13 +208,18 @@ int source_find(const struct request *req, const struct caller *who, const struc
 		(void)err_set(e, ERR_CONFIG_INVALID, "the working directory has vanished");
 		return err_hint(e, "change to a directory that exists, or name one: --source DIR");
 	}
-	if (!req->source)
-		find_top(who->cwd, top);
-	if (resolve_path(req->source ? req->source : top, who->cwd, &nowhere, &r, e) < 0)
+	/* What an earlier run in this project may have put there is not followed. */
+	if (who->cwd)
+		find_top(who, top);
+	if (req->source && top[0] && stat(top, &st) == 0)
+		(void)places_add(&writable, &st);
+	if (resolve_path(req->source ? req->source : top, who->cwd, &writable, &r, e) < 0)
 		return err_wrap(e, "source");
 	if (!S_ISDIR(r.st.st_mode))
 		return err_set(e, ERR_CONFIG_INVALID, "source %s is not a directory",
 			       term_escape_cut(shown, sizeof(shown), r.path, strlen(r.path)));
+	if (check_system(&r, e) < 0)
+		return -1;
 	/* A work tree around a home is refused as what it is, not silently made smaller. */
 	if (refused_check(refused, "source", &r, e) < 0 || check_place(&r, "source", e) < 0)
 		return -1;

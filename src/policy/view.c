@@ -206,8 +206,7 @@ static int add_grants(struct view *v, const struct strlist *list, bool write,
 		writable_places(v, src, &writable);
 		if (resolve_path(list->v[i], who->cwd, &writable, &r, e) < 0)
 			return err_wrap(e, "%s", option);
-		if (check_grant(&r, option, e) < 0 ||
-		    (S_ISDIR(r.st.st_mode) && refused_check(refused, option, &r, e) < 0))
+		if (check_grant(&r, option, e) < 0 || refused_check(refused, option, &r, e) < 0)
 			return -1;
 		struct grant *g = &v->grants[v->grant_count++];
 		memcpy(g->path, r.path, sizeof(r.path));
@@ -257,10 +256,11 @@ static int add_places(struct view *v, const struct source *src, const struct vie
 }
 
 int view_build(struct view *v, const struct request *req, const struct caller *who,
-	       const struct source *src, const struct view_ids *ids, struct err *e)
+	       const struct refused *refused, const struct source *src, const struct view_ids *ids,
+	       struct err *e)
 {
 	if (add_system(v, e) < 0 || view_add_etc(v, ids, e) < 0 || add_sys_and_dirs(v, e) < 0 ||
-	    view_add_toolchains(v, who, src, e) < 0)
+	    view_add_toolchains(v, who, src, refused, e) < 0)
 		return -1;
 	if (!src->given && view_made(v, MOUNT_SYMLINK, "/workspace", "/sand/workspace", e) < 0)
 		return -1;

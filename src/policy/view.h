@@ -39,7 +39,8 @@ NODISCARD int view_grants(struct view *v, const struct request *req, const struc
 
 /* Lists everything. `v` keeps what its mounts point to until view_release(). */
 NODISCARD int view_build(struct view *v, const struct request *req, const struct caller *who,
-			 const struct source *src, const struct view_ids *ids, struct err *e);
+			 const struct refused *refused, const struct source *src,
+			 const struct view_ids *ids, struct err *e);
 
 void view_release(struct view *v);
 
@@ -53,6 +54,7 @@ NODISCARD int view_file(struct view *v, const char *dst, const char *content, si
 			struct err *e);
 NODISCARD int view_add_etc(struct view *v, const struct view_ids *ids, struct err *e);
 NODISCARD int view_add_toolchains(struct view *v, const struct caller *who,
-				  const struct source *src, struct err *e);
+				  const struct source *src, const struct refused *refused,
+				  struct err *e);
 /* A path of the view already contains `path`. */
 bool view_covers(const struct view *v, const char *path);

@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "base/utf8.h"
 
-#define MAX_KEEP (UINT64_C(256) << 20) /* also with --output none: the result is one document */
+#define MAX_KEEP (UINT64_C(64) << 20) /* also with --output none: the result is one document */
 
 void capture_init(struct capture *c, uint64_t keep_bytes)
 {

@@ -274,7 +274,7 @@ static int decide_view(struct job *j, struct err *e)
 	    source_find(j->req, &j->who, &j->refused, &j->src, e) < 0 || check_owner(j, e) < 0 ||
 	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0 ||
 	    decide_ids(j, &ids, e) < 0 ||
-	    view_build(&j->view, j->req, &j->who, &j->src, &ids, e) < 0 ||
+	    view_build(&j->view, j->req, &j->who, &j->refused, &j->src, &ids, e) < 0 ||
 	    sockets_mask(&j->view, &j->src, e) < 0)
 		return -1;
 	if (j->req->mode == MODE_READ_ONLY)

@@ -2,8 +2,8 @@
 /*
  * Decides from fstat(2) alone. A descriptor can do more than read and write:
  * change its file's mode, be opened again with more rights through
- * /proc/self/fd, lead to a directory tree. So only what cannot (pipes, sockets,
- * the harmless devices) is handed over.
+ * /proc/self/fd, lead to a directory tree or into the host's network. So only
+ * what cannot (pipes, the harmless devices) is handed over.
  */
 #include "run/stdio.h"
 
@@ -76,9 +76,9 @@ static int refuse(struct err *e, int fd, const char *what)
 }
 
 /*
- * A socket belongs to the host's network for good: one of the internet could be
- * connected to somewhere else from inside. Only a connected local stream, which
- * cannot, is handed over; what else carries a stream is relayed.
+ * A socket belongs to the host's network for good: from inside it could be
+ * connected to somewhere else, bound to a name there, asked for its interfaces.
+ * So a connected stream is relayed and anything else refused.
  */
 static int plan_socket(struct stdio *io, int fd, struct err *e)
 {
@@ -91,7 +91,7 @@ static int plan_socket(struct stdio *io, int fd, struct err *e)
 	    getpeername(fd, (struct sockaddr *)&peer, &len) < 0 ||
 	    (type != SOCK_STREAM && type != SOCK_SEQPACKET))
 		return refuse(e, fd, "a socket that is not a connected stream");
-	io->way[fd] = peer.ss_family == AF_UNIX ? STDIO_PASS : STDIO_RELAY;
+	io->way[fd] = STDIO_RELAY;
 	return 0;
 }
 

@@ -27,6 +27,7 @@
 
 #define FD_SAFE 16 /* ours stay above the numbers that core is given */
 #define MAX_DRAIN_MS 500u
+#define BACKSTOP_MS 3000u
 #define MAX_RELAYS 3
 
 struct super {
@@ -42,6 +43,9 @@ struct super {
 	struct termios saved;
 	bool raw;
 	uint64_t over_ms; /* when draining ends; LIMIT_NONE while core lives */
+	uint64_t kill_ms; /* init should have ended the tree by then: core is killed */
+	uint64_t
+		gone_ms; /* core is gone: whatever still holds the socket is not waited for longer */
 };
 
 static const int told[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -210,10 +214,13 @@ static void take_signals(struct super *s)
 	(void)sigaddset(&set, SIGWINCH);
 	(void)sigaddset(&set, SIGTSTP);
 	(void)sigaddset(&set, SIGCONT);
+	(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	struct sigaction ign = {.sa_handler = SIG_IGN};
 	(void)sigaction(SIGPIPE, &ign, NULL);
 	(void)sigaction(SIGTTOU, &ign, NULL);
+	(void)sigaction(SIGXFSZ, &ign, NULL); /* the write fails instead, and is reported */
+	(void)sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	s->signals = high(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
@@ -257,6 +264,44 @@ static void stop_here(struct super *s)
 	order(s, ORDER_CONT, 0);
 }
 
+/* Init keeps the deadlines; should it be kept from that, so do we, a little later. */
+static void set_backstop(struct super *s, uint64_t distance_ms)
+{
+	uint64_t at = clock_deadline(clock_mono_ms(), distance_ms);
+
+	at = clock_deadline(at, s->j->limits.grace_ms);
+	at = clock_deadline(at, BACKSTOP_MS);
+	if (at < s->kill_ms)
+		s->kill_ms = at;
+}
+
+/* Core has ended before its socket did. */
+static void on_child(struct super *s)
+{
+	int status = 0;
+
+	if (s->core > 0 && waitpid(s->core, &status, WNOHANG) == s->core) {
+		s->core = 0;
+		s->gone_ms = clock_deadline(clock_mono_ms(), BACKSTOP_MS);
+	}
+}
+
+static void on_backstop(struct super *s)
+{
+	uint64_t now = clock_mono_ms();
+
+	if (now >= s->kill_ms) {
+		s->kill_ms = LIMIT_NONE;
+		if (s->core > 0)
+			(void)kill(s->core, SIGKILL);
+	}
+	if (s->ctl >= 0 && now >= s->gone_ms) {
+		(void)close(s->ctl);
+		s->ctl = -1;
+		s->over_ms = now;
+	}
+}
+
 static void on_signal(struct super *s, int sig)
 {
 	struct winsize size;
@@ -268,11 +313,14 @@ static void on_signal(struct super *s, int sig)
 		order(s, s->j->out.told_signal ? ORDER_KILL : ORDER_END, (uint32_t)sig);
 		if (!s->j->out.told_signal)
 			s->j->out.told_signal = sig;
+		set_backstop(s, 0);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++)
 		if (sig == passed[i])
 			order(s, ORDER_SIGNAL, (uint32_t)sig);
+	if (sig == SIGCHLD)
+		on_child(s);
 	if (sig == SIGTSTP)
 		stop_here(s);
 	if (sig == SIGCONT && s->pty >= 0)
@@ -384,7 +432,7 @@ static void wait_for_the_end(struct super *s)
 		s->core = 0;
 	for (;;) {
 		struct pollfd fd = {.fd = s->ctl, .events = POLLIN};
-		if (s->ctl < 0 || RETRY_EINTR(poll(&fd, 1, -1)) < 0)
+		if (s->ctl < 0 || RETRY_EINTR(poll(&fd, 1, BACKSTOP_MS)) <= 0)
 			return;
 		on_ctl(s);
 	}
@@ -406,7 +454,9 @@ static void loop(struct super *s)
 			waits |= !used[i] && s->relay[i].from_terminal && s->relay[i].from >= 0;
 			n += used[i];
 		}
-		uint64_t until = s->ctl >= 0 ? LIMIT_NONE : s->over_ms;
+		uint64_t until = s->ctl < 0                ? s->over_ms
+				 : s->kill_ms < s->gone_ms ? s->kill_ms
+							   : s->gone_ms;
 		int timeout = clock_poll_timeout(clock_mono_ms(), until);
 		if (waits && (timeout < 0 || timeout > 1000))
 			timeout = 1000;
@@ -424,8 +474,11 @@ static void loop(struct super *s)
 		}
 		if (fds[0].revents)
 			on_ctl(s);
-		if (s->ctl >= 0 && s->j->out.have_exit && !has_output(s))
+		on_backstop(s);
+		if (s->ctl >= 0 && s->j->out.have_exit && !has_output(s)) {
 			wait_for_the_end(s);
+			return;
+		}
 	}
 }
 
@@ -477,6 +530,8 @@ int job_start(struct job *j, struct err *e)
 				   .signals = -1,
 				   .pty = -1,
 				   .over_ms = LIMIT_NONE,
+				   .kill_ms = LIMIT_NONE,
+				   .gone_ms = LIMIT_NONE,
 				   .child_fd = {-1, -1, -1}};
 	return start(j->super, e);
 }
@@ -514,6 +569,7 @@ int job_run(struct job *j, struct err *e)
 		capture_init(&j->capture[i], j->limits.value[LIMIT_OUTPUT]);
 	if (fill_plan(s->plan, &j->plan, e) < 0)
 		return -1;
+	set_backstop(s, j->limits.value[LIMIT_WALL]);
 	order(s, ORDER_PLAN, PLAN_VERSION);
 	loop(s);
 	unset_raw(s);
