@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <linux/audit.h>
@@ -39,8 +40,10 @@ enum {
 };
 
 enum test {
-	ALWAYS,       /* refuse whatever the arguments */
-	SETID_MODE,   /* refuse if argument `arg` has a set-id bit */
+	ALWAYS,     /* refuse whatever the arguments */
+	SETID_MODE, /* refuse if argument `arg` has a set-id bit */
+	NODE_MODE, /* the same, or if it makes a device: a whiteout is one that needs no capability */
+	WHITEOUT,     /* renameat2 that leaves a whiteout */
 	SETID_CREATE, /* the same, if the flags in `arg - 1` create a file */
 	NOT_FAMILY, /* refuse unless argument 0 is an allowed socket family (and netlink protocol) */
 	NOT_UNIX,   /* refuse unless argument 0 is AF_UNIX */
@@ -147,7 +150,7 @@ static const struct rule rules[] = {
 	{__NR_open, EPERM, SETID_CREATE, 2},
 	{__NR_creat, EPERM, SETID_MODE, 1},
 	{__NR_mkdir, EPERM, SETID_MODE, 1},
-	{__NR_mknod, EPERM, SETID_MODE, 1},
+	{__NR_mknod, EPERM, NODE_MODE, 1},
 #endif
 	{__NR_fchmod, EPERM, SETID_MODE, 1},
 	{__NR_fchmodat, EPERM, SETID_MODE, 2},
@@ -155,7 +158,8 @@ static const struct rule rules[] = {
 	{__NR_openat, EPERM, SETID_CREATE, 3},
 	{__NR_openat2, ENOSYS, ALWAYS, 0}, /* its mode is in memory */
 	{__NR_mkdirat, EPERM, SETID_MODE, 2},
-	{__NR_mknodat, EPERM, SETID_MODE, 2},
+	{__NR_mknodat, EPERM, NODE_MODE, 2},
+	{__NR_renameat2, EINVAL, WHITEOUT, 4},
 };
 
 struct insn {
@@ -168,6 +172,7 @@ struct code {
 };
 
 #define LD_W_ABS 0x20
+#define AND 0x54
 #define JEQ 0x15
 #define JGE 0x35
 #define JSET 0x45
@@ -224,6 +229,17 @@ static void leaf(struct code *c, const struct rule *r)
 	case SETID_MODE:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
 		emit(c, JSET, 1, 0, SET_ID);
+		break;
+	case NODE_MODE:
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
+		emit(c, JSET, 4, 0, SET_ID);
+		emit(c, AND, 0, 0, S_IFMT);
+		emit(c, JEQ, 2, 0, S_IFCHR);
+		emit(c, JEQ, 1, 0, S_IFBLK);
+		break;
+	case WHITEOUT:
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
+		emit(c, JSET, 1, 0, 4 /* RENAME_WHITEOUT */);
 		break;
 	case SETID_CREATE:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg - 1));

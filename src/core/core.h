@@ -20,6 +20,7 @@ struct told {
 
 struct core {
 	const struct plan *p;
+	pid_t holder;     /* of the id map's user namespace, 0: none */
 	int sync_fd;      /* launcher's and init's ends of a pair; -1 where not needed */
 	int *trees;       /* detached mounts the launcher opened (PLAN_ROOT), by mount index */
 	int root_fd;      /* the new root while it is built */
@@ -46,7 +47,8 @@ void report_pty(int master_fd);
 pid_t ns_clone(const struct core *c);
 void ns_write_maps(const struct core *c, pid_t child);
 void ns_enter_ids(const struct core *c);
-int ns_make_idmap(const struct core *c, uint32_t owner_uid, uint32_t owner_gid);
+void ns_start_holder(struct core *c);
+int ns_make_idmap(struct core *c, uint32_t owner_uid, uint32_t owner_gid);
 void ns_set_counters(struct core *c);
 void ns_set_up_net(void);
 void ns_set_names(const struct core *c);

@@ -124,6 +124,8 @@ static void report_usage(const struct core *c, pid_t init)
 	r.cpu_ms = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
 		   (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
 	cgroup_finish(c, &r);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		; /* holders, which are dead */
 	report_send(&r);
 }
 
@@ -172,6 +174,8 @@ int main(int argc, char **argv)
 	follow_front();
 	if (argc > 1 && strcmp(argv[1], "early") == 0)
 		init = clone_init(&c, &plan);
+	if (init && geteuid() == 0)
+		ns_start_holder(&c); /* most likely needed; killed below if not */
 	wait_for_plan();
 	read_plan(&plan);
 	if ((uint32_t)getppid() != plan.n.parent_pid)
@@ -184,6 +188,8 @@ int main(int argc, char **argv)
 		init = clone_init(&c, &plan);
 	if (plan.n.flags & PLAN_ROOT)
 		open_as_root(&c, &stdin_fd);
+	if (c.holder)
+		(void)kill(c.holder, SIGKILL);
 	ns_write_maps(&c, init);
 	cgroup_enter(&c, init);
 	handover_send(&c, stdin_fd);

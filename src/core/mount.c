@@ -148,13 +148,20 @@ static void set_attrs(int tree, const struct plan_mount *m, int idmap_fd)
 		core_die(STAGE_BIND, errno, m->src);
 	if (!(m->flags & MOUNT_IDMAP) || idmap_fd < 0)
 		return;
-	/*
-	 * Only the mount of the path itself: what is mounted below it may be on a
-	 * file system without id-mapping and then stays what it is, a stranger's.
-	 */
 	struct attr map = {.set = ATTR_IDMAP, .userns_fd = (uint64_t)idmap_fd};
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &map) == 0)
+		return;
+	/*
+	 * Something mounted below it is on a file system without id-mapping: what
+	 * is written there would belong to the session's uid, so nothing is.
+	 */
 	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &map) < 0)
 		core_die(STAGE_IDMAP, errno, m->src);
+	struct attr ro = {.set = ATTR_RDONLY};
+	struct attr rw = {.clear = ATTR_RDONLY};
+	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &ro) < 0 ||
+	    ((m->flags & MOUNT_WRITE) && sys_mount_setattr(tree, "", AT_EMPTY_PATH, &rw) < 0))
+		core_die(STAGE_BIND, errno, m->src);
 }
 
 /* A detached copy of the host path, attributes set. -1: optional and not there. */

@@ -131,38 +131,45 @@ static int idmap_write(pid_t pid, const char *file, uint32_t from, uint32_t to)
 	return write_file(path, text);
 }
 
-/*
- * A user namespace that exists only as the map of the source's mounts: its
- * owner on disk appears as the session's uid, everybody else as themselves, so
- * the command writes files that belong to the owner and is a stranger to
- * everything else. As root only. Returns the namespace's descriptor.
- */
-int ns_make_idmap(const struct core *c, uint32_t owner_uid, uint32_t owner_gid)
+/* A process that holds a fresh user namespace, and nothing else, until it is killed. */
+void ns_start_holder(struct core *c)
 {
 	struct clone_args a = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
 	pid_t launcher = getpid();
-	char path[64];
 
 	long pid = sys_clone3(&a);
 	if (pid < 0)
 		core_die(STAGE_IDMAP, errno, "make the map's user namespace");
 	if (pid == 0) {
-		/* Holds the namespace, and nothing else, until the launcher has it and kills us. */
 		(void)sys_close_range(0, UINT32_MAX, 0);
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		while (getppid() == launcher)
 			(void)pause();
 		_exit(0);
 	}
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	int fd = idmap_write((pid_t)pid, "uid_map", owner_uid, c->p->n.uid) < 0 ||
-				 idmap_write((pid_t)pid, "gid_map", owner_gid, c->p->n.gid) < 0
+	c->holder = (pid_t)pid;
+}
+
+/*
+ * A user namespace that exists only as the map of the source's mounts: its
+ * owner on disk appears as the session's uid, everybody else as themselves, so
+ * the command writes files that belong to the owner and is a stranger to
+ * everything else. As root only. Returns the namespace's descriptor.
+ */
+int ns_make_idmap(struct core *c, uint32_t owner_uid, uint32_t owner_gid)
+{
+	char path[64];
+
+	if (!c->holder)
+		ns_start_holder(c);
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)c->holder);
+	int fd = idmap_write(c->holder, "uid_map", owner_uid, c->p->n.uid) < 0 ||
+				 idmap_write(c->holder, "gid_map", owner_gid, c->p->n.gid) < 0
 			 ? -1
 			 : open(path, O_RDONLY | O_CLOEXEC);
 	int saved = errno;
-	(void)kill((pid_t)pid, SIGKILL);
-	while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)kill(c->holder, SIGKILL); /* reaped when the launcher ends */
+	c->holder = 0;
 	if (fd < 0)
 		core_die(STAGE_MAPS, saved, "the map of the source's owner");
 	return fd;

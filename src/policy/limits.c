@@ -50,6 +50,13 @@ int limits_decide(const struct request *req, const struct caller *who,
 	l.value[LIMIT_INODES] = choose(req->inodes, 2000000, &a[LIMIT_INODES]);
 	l.value[LIMIT_OUTPUT] =
 		choose(req->output_bytes, req->json ? MIB : LIMIT_NONE, &a[LIMIT_OUTPUT]);
+	/* No more than the caller has: never a way out of limits that somebody set for it. */
+	if (host->max_memory < l.value[LIMIT_MEMORY])
+		l.value[LIMIT_MEMORY] = host->max_memory;
+	if (host->max_pids < l.value[LIMIT_PIDS])
+		l.value[LIMIT_PIDS] = host->max_pids;
+	if (host->max_cpus_milli < l.value[LIMIT_CPUS])
+		l.value[LIMIT_CPUS] = host->max_cpus_milli;
 	if (check_bounds(&l, e) < 0)
 		return -1;
 

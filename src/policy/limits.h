@@ -30,7 +30,8 @@ extern const char *const limit_names[LIMITS];
 
 /* What this host offers, found by run/. */
 struct host_limits {
-	bool memory, pids, cpu; /* a cgroup controller that we may use */
+	bool memory, pids, cpu;                        /* a cgroup controller that we may use */
+	uint64_t max_memory, max_pids, max_cpus_milli; /* what the caller itself is held to */
 };
 
 struct limits {

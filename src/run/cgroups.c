@@ -13,9 +13,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/num.h"
 
 #define LEAF "sandglass-"
 
@@ -89,6 +91,35 @@ bool cgroups_are_v2(void)
 	return access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
 }
 
+static void lower(uint64_t *ceiling, uint64_t value)
+{
+	if (value < *ceiling)
+		*ceiling = value;
+}
+
+/* What holds the caller in the group that the walk leaves must hold the leaf too. */
+static void take_ceilings(struct cgroups *g, const char *dir)
+{
+	static const char *const files[] = {"memory.max", "memory.high", "pids.max", "cpu.max"};
+	char path[PATH_TEXT + 32];
+	char text[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		unsigned long long value = 0;
+		unsigned long long period = 0;
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		if (!read_text(path, text, sizeof(text)))
+			continue;
+		int n = sscanf(text, "%llu %llu", &value, &period); /* "max" is none */
+		if (n >= 1 && i < 2)
+			lower(&g->max_memory, value);
+		else if (n >= 1 && i == 2)
+			lower(&g->max_pids, value);
+		else if (n == 2 && i == 3 && period)
+			lower(&g->max_cpus_milli, value * 1000 / period);
+	}
+}
+
 /* Up from our own group to the first that we may write and that has controllers for children. */
 static bool find_v2(struct cgroups *g, const char *lines)
 {
@@ -98,7 +129,8 @@ static bool find_v2(struct cgroups *g, const char *lines)
 	char path[PATH_TEXT - 64];
 	char text[512];
 
-	if (!cgroups_are_v2() || !own_path(lines, "", path, sizeof(path)))
+	if (!cgroups_are_v2() || !own_path(lines, "", path, sizeof(path)) ||
+	    strncmp(path, "/..", 3) == 0)
 		return false;
 	(void)snprintf(dir, sizeof(dir), "%s%s", mount, path);
 	for (size_t n = strlen(dir); n >= strlen(mount);) {
@@ -115,6 +147,7 @@ static bool find_v2(struct cgroups *g, const char *lines)
 			g->cpu = has_word(text, "cpu");
 			return true;
 		}
+		take_ceilings(g, dir);
 		char *slash = strrchr(dir, '/');
 		n = (size_t)(slash - dir);
 		*slash = '\0';
@@ -127,6 +160,7 @@ void cgroups_find(struct cgroups *ret)
 	char lines[8192];
 
 	memset(ret, 0, sizeof(*ret));
+	ret->max_memory = ret->max_pids = ret->max_cpus_milli = LIMIT_NONE;
 	if (!read_text("/proc/self/cgroup", lines, sizeof(lines)) || find_v2(ret, lines))
 		return;
 	find_v1(lines, "memory", ret->base[CGROUP_V1_MEMORY]);
@@ -137,6 +171,15 @@ void cgroups_find(struct cgroups *ret)
 	ret->cpu = ret->base[CGROUP_V1_CPU][0];
 	if (ret->memory || ret->pids || ret->cpu)
 		ret->kind = CGROUP_KIND_V1;
+}
+
+void cgroups_remove(const char *dir)
+{
+	/* A task closes its files, which is what we waited for, before it leaves its cgroup. */
+	static const struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int tries = 0; rmdir(dir) < 0 && errno == EBUSY && tries < 50; tries++)
+		(void)nanosleep(&pause, NULL);
 }
 
 void cgroups_sweep(const struct cgroups *g)

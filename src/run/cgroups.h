@@ -17,6 +17,8 @@ struct cgroups {
 	/* Directories below which leaves can be made, by role; "" where there is none. */
 	char base[CGROUP_ROLES][PATH_TEXT];
 	bool memory, pids, cpu; /* what a leaf can limit */
+	/* Limits that the caller's own group has and a v2 leaf beside it would not; LIMIT_NONE. */
+	uint64_t max_memory, max_pids, max_cpus_milli;
 };
 
 /* The host has the unified hierarchy with all controllers. */
@@ -37,3 +39,6 @@ struct cgroup_store {
 };
 size_t cgroups_plan(const struct cgroups *g, bool want_memory, bool want_pids, bool want_cpu,
 		    const char *tag, struct cgroup_store *store, struct plan_cgroup *ret);
+
+/* Removes a leaf whose last task may still be on its way out; gone already is fine. */
+void cgroups_remove(const char *dir);

@@ -191,6 +191,8 @@ static const char *cgroup_kind(const struct finding *f)
 
 static const char *cgroup_mend(const struct finding *f)
 {
+	if (f->cgroups.kind == CGROUP_KIND_NONE && f->who.root && cgroups_are_v2())
+		return "echo '+memory +pids +cpu' > /sys/fs/cgroup/cgroup.subtree_control";
 	return f->cgroups.kind != CGROUP_KIND_NONE
 		       ? NULL
 		       : "run as root, or in a systemd scope: systemd-run --user --scope -p Delegate=yes …";

@@ -250,7 +250,17 @@ static int decide_limits(struct job *j, struct err *e)
 		     req->cpus_milli != LIMIT_UNSET;
 	if (asked || cgroups_are_v2())
 		cgroups_find(&j->cgroups);
-	struct host_limits host = {j->cgroups.memory, j->cgroups.pids, j->cgroups.cpu};
+	struct host_limits host = {.memory = j->cgroups.memory,
+				   .pids = j->cgroups.pids,
+				   .cpu = j->cgroups.cpu,
+				   .max_memory = LIMIT_NONE,
+				   .max_pids = LIMIT_NONE,
+				   .max_cpus_milli = LIMIT_NONE};
+	if (j->cgroups.kind == CGROUP_KIND_V2) {
+		host.max_memory = j->cgroups.max_memory;
+		host.max_pids = j->cgroups.max_pids;
+		host.max_cpus_milli = j->cgroups.max_cpus_milli;
+	}
 	if (limits_decide(j->req, &j->who, &host, &j->limits, e) < 0)
 		return -1;
 	limits_to_plan(&j->limits, &j->plan.n);
@@ -261,8 +271,8 @@ static int decide_limits(struct job *j, struct err *e)
 	j->plan.cgroup_count =
 		cgroups_plan(&j->cgroups, j->limits.value[LIMIT_MEMORY] != LIMIT_NONE,
 			     j->limits.value[LIMIT_PIDS] != LIMIT_NONE,
-			     j->limits.value[LIMIT_CPUS] != LIMIT_NONE, j->session,
-			     &j->cgroup_store, j->plan_cgroups);
+			     j->limits.value[LIMIT_CPUS] != LIMIT_NONE, j->call, &j->cgroup_store,
+			     j->plan_cgroups);
 	return 0;
 }
 

@@ -576,7 +576,7 @@ int job_run(struct job *j, struct err *e)
 	give_back_offset(j);
 	end(s);
 	for (size_t i = 0; i < j->plan.cgroup_count; i++)
-		(void)rmdir(j->plan.cgroups[i].dir); /* if core could not any more */
+		cgroups_remove(j->plan.cgroups[i].dir); /* if core could not any more */
 	j->out.wall_ms = clock_mono_ms() - begin;
 	return 0;
 }
