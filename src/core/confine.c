@@ -114,6 +114,13 @@ static void allow(int ruleset, const char *path, uint64_t rights)
 		core_die(STAGE_LANDLOCK, errno, path);
 }
 
+int landlock_version(void)
+{
+	int abi = (int)syscall(SYS_LANDLOCK_CREATE, NULL, 0, LANDLOCK_VERSION_FLAG);
+
+	return abi < 0 ? 0 : abi;
+}
+
 /* Descriptor 0 may be a file from outside the view: what it can do stays possible by name. */
 static void allow_stdin(int ruleset)
 {
@@ -132,17 +139,14 @@ static void allow_stdin(int ruleset)
  * abstract socket out of the domain. Rule paths are opened after the root was
  * built: a rule belongs to an inode, not to a name.
  */
-void landlock_apply(struct core *c)
+void landlock_apply(const struct core *c)
 {
 	/* /tmp and /var/tmp are one directory, so one rule. */
 	static const char *const writable[] = {"/sand", "/tmp", "/dev/shm", "/dev/mqueue"};
 	struct landlock_ruleset rs = {0};
 
-	c->landlock_abi = (int)syscall(SYS_LANDLOCK_CREATE, NULL, 0, LANDLOCK_VERSION_FLAG);
-	if (c->landlock_abi < 1) {
-		c->landlock_abi = 0;
+	if (!c->landlock_abi)
 		return; /* reported; mounts and DAC hold the view without it */
-	}
 	rs.fs = landlock_fs_rights(c->landlock_abi);
 	if (c->landlock_abi >= 6)
 		rs.scoped = LANDLOCK_SCOPES;

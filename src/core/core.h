@@ -13,11 +13,6 @@
 #include "plan/plan.h"
 #include "plan/report.h"
 
-/* What the command's process tells init before it is the command: in a shared page. */
-struct told {
-	uint32_t landlock;
-};
-
 struct core {
 	const struct plan *p;
 	pid_t holder;     /* of the id map's user namespace, 0: none */
@@ -35,7 +30,6 @@ struct core {
 	bool pids_counted; /* by a cgroup */
 	uint32_t lost;     /* REPORT_NO_… flags */
 	int landlock_abi;
-	struct told *told;
 };
 
 /* report.c: to the front. Async-signal-safe. */
@@ -76,7 +70,8 @@ void cgroup_finish(const struct core *c, struct report *usage);
 /* The command's process, in this order. */
 void rlimit_apply(const struct core *c);
 void caps_drop(void);
-void landlock_apply(struct core *c);
+int landlock_version(void); /* 0: not there */
+void landlock_apply(const struct core *c);
 void seccomp_load(void);
 
 /* stdio.c: a descriptor to use as stdin */
@@ -87,7 +82,7 @@ void handover_send(const struct core *c, int stdin_fd);
 bool handover_receive(struct core *c);
 
 /* tool.c: the child of init that becomes the command. */
-_Noreturn void tool_run(struct core *c);
+_Noreturn void tool_run(const struct core *c);
 
 /* watch.c: limits that the kernel does not hold for us. */
 struct watch {

@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -165,7 +164,7 @@ static _Noreturn void finish(struct init *in)
 {
 	struct report r = {.kind = REPORT_EXIT, .status = in->status, .flags = in->flags};
 
-	r.landlock = in->c->told->landlock;
+	r.landlock = (uint32_t)in->c->landlock_abi;
 	r.flags |= in->c->lost | (r.landlock ? 0u : (uint32_t)REPORT_NO_LANDLOCK);
 	struct rusage u;
 	off_t at = in->c->p->n.flags & PLAN_STDIN_FILE ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
@@ -341,6 +340,17 @@ static _Noreturn void loop(struct init *in, int signal_fd)
 	}
 }
 
+/*
+ * vfork: the command's process runs in our memory, while we stand still, until
+ * its execve; it takes everything as const and nothing foreign runs before.
+ * Sanitizers want memory of its own.
+ */
+#ifdef SANDGLASS_SANITIZED
+#define spawn_fork() fork()
+#else
+#define spawn_fork() vfork()
+#endif
+
 static _Noreturn void start(struct init *in)
 {
 	struct core *c = in->c;
@@ -354,14 +364,10 @@ static _Noreturn void start(struct init *in)
 	if (signal_fd < 0)
 		core_die(STAGE_FORK, errno, "signalfd");
 
-	/* Shared with the command's process until its execve, which unmaps it there. */
-	c->told = mmap(NULL, sizeof(*c->told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
-	if (c->told == MAP_FAILED)
-		core_die(STAGE_FORK, errno, "shared page");
+	c->landlock_abi = in->bare ? 0 : landlock_version();
 	in->wall_ms = after(c->p->n.wall_ms);
 	in->watch.next_ms = !in->bare && watch_needed(c) ? after(WATCH_FIRST_MS) : NEVER;
-	in->tool = fork();
+	in->tool = spawn_fork();
 	if (in->tool < 0)
 		core_die(STAGE_FORK, errno, "fork");
 	if (in->tool == 0)

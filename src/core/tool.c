@@ -161,7 +161,7 @@ static _Noreturn void exec_search(const struct core *c, const char *name)
 	exec_failed(name, denied ? EACCES : ENOENT, denied);
 }
 
-_Noreturn void tool_run(struct core *c)
+_Noreturn void tool_run(const struct core *c)
 {
 	const char *name = c->p->argv[0];
 
@@ -176,7 +176,6 @@ _Noreturn void tool_run(struct core *c)
 		core_die(STAGE_FORK, errno, "close_range");
 	if (!(c->p->n.flags & PLAN_BARE)) {
 		landlock_apply(c);
-		c->told->landlock = (uint32_t)c->landlock_abi;
 		seccomp_load();
 	}
 

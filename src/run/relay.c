@@ -10,6 +10,10 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/num.h"
+
+#define VEOF_BYTE 4 /* Ctrl-D, as new terminals have it */
+#define AGAIN_MS 500u
 
 bool relay_init(struct relay *r, int from, int to, struct capture *capture)
 {
@@ -40,6 +44,23 @@ static bool in_background(const struct relay *r)
 		return false;
 	pid_t group = tcgetpgrp(r->from);
 	return group >= 0 && group != getpgrp();
+}
+
+uint64_t relay_say_end(struct relay *r, uint64_t now_ms)
+{
+	if (!r->again_ms || r->to < 0)
+		return LIMIT_NONE;
+	if (r->again_ms == 1)
+		r->again_ms = now_ms + AGAIN_MS;
+	if (now_ms >= r->again_ms) {
+		r->again_ms = now_ms + AGAIN_MS;
+		if (r->n == r->at) {
+			r->at = 0;
+			r->n = 1;
+			r->data[0] = VEOF_BYTE;
+		}
+	}
+	return r->again_ms;
 }
 
 size_t relay_poll(const struct relay *r, struct pollfd *fds)
@@ -81,7 +102,8 @@ static void fill(struct relay *r)
 		end(r);
 		if (r->to_pty) { /* ends an open line first, then the input (termios(3), VEOF) */
 			r->n = r->last && r->last != '\n' ? 2 : 1;
-			memset(r->data, 4, r->n);
+			memset(r->data, VEOF_BYTE, r->n);
+			r->again_ms = 1;
 		}
 		return;
 	}

@@ -20,6 +20,7 @@ struct relay {
 	bool close_to;      /* end of file on `from` closes `to` */
 	bool to_pty;        /* end of file on `from` is the terminal's end-of-file character */
 	char last;          /* byte written */
+	uint64_t again_ms;  /* when the end of file is said again, 0: not ended */
 	bool from_terminal; /* read only in the foreground, else we would be stopped */
 	size_t chunk;       /* most bytes of one write: PIPE_BUF where a write may block */
 	char *data;
@@ -28,6 +29,11 @@ struct relay {
 
 /* False: out of memory. */
 bool relay_init(struct relay *r, int from, int to, struct capture *capture);
+/*
+ * A program that only now begins to read has flushed the end-of-file character
+ * that came before: it is said again twice a second. Returns when, or LIMIT_NONE.
+ */
+uint64_t relay_say_end(struct relay *r, uint64_t now_ms);
 /* What to poll for: fills at most two entries, returns how many. */
 size_t relay_poll(const struct relay *r, struct pollfd *fds);
 /* After poll: moves what can be moved. */

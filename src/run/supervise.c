@@ -449,14 +449,16 @@ static void loop(struct super *s)
 		fds[1] = (struct pollfd){.fd = s->signals, .events = POLLIN};
 		size_t relays = s->relays;
 		bool waits = false; /* a terminal that we may not read now */
+		uint64_t until = s->ctl < 0                ? s->over_ms
+				 : s->kill_ms < s->gone_ms ? s->kill_ms
+							   : s->gone_ms;
 		for (size_t i = 0; i < relays; i++) {
+			uint64_t again = relay_say_end(&s->relay[i], clock_mono_ms());
+			until = again < until ? again : until;
 			used[i] = relay_poll(&s->relay[i], &fds[n]);
 			waits |= !used[i] && s->relay[i].from_terminal && s->relay[i].from >= 0;
 			n += used[i];
 		}
-		uint64_t until = s->ctl < 0                ? s->over_ms
-				 : s->kill_ms < s->gone_ms ? s->kill_ms
-							   : s->gone_ms;
 		int timeout = clock_poll_timeout(clock_mono_ms(), until);
 		if (waits && (timeout < 0 || timeout > 1000))
 			timeout = 1000;
