@@ -3,6 +3,7 @@
  * sandglass: finds the verb in the table and runs it.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,7 +60,14 @@ static int unknown(const char *name)
 	else
 		(void)err_hint(
 			&e, "`sandglass help` lists the verbs; a command is `sandglass run CMD`");
-	return cli_fail(&e, 125);
+	return cli_fail(&e, 2);
+}
+
+/* `call` and `session exec` run something: their own failures have the statuses of `run`. */
+static bool is_call(int argc, char **argv)
+{
+	return strcmp(argv[1], "call") == 0 ||
+	       (strcmp(argv[1], "session") == 0 && argc > 2 && strcmp(argv[2], "exec") == 0);
 }
 
 int main(int argc, char **argv)
@@ -81,8 +89,7 @@ int main(int argc, char **argv)
 		struct err e = {0};
 		(void)err_set(&e, ERR_UNSUPPORTED, "`%s` is not in this version (it comes with %s)",
 			      name, verbs[i].later);
-		return cli_fail(&e, strcmp(name, "call") == 0 || strcmp(name, "session") == 0 ? 125
-											      : 2);
+		return cli_fail(&e, is_call(argc, argv) ? 125 : 2);
 	}
 	return unknown(name);
 }

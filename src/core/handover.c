@@ -17,6 +17,7 @@
 
 struct handover {
 	uint32_t last; /* nothing follows */
+	uint32_t pids_counted;
 	uint32_t count;
 	uint32_t index[MAX_FDS]; /* of the mount each descriptor is for */
 };
@@ -50,7 +51,7 @@ static void send_one(const struct core *c, struct handover *h, const int *fds)
 
 void handover_send(const struct core *c, int stdin_fd)
 {
-	struct handover h = {.last = 0};
+	struct handover h = {.pids_counted = c->pids_counted};
 	int fds[MAX_FDS];
 
 	for (size_t i = 0; c->trees && i < c->p->mount_count; i++) {
@@ -118,5 +119,6 @@ bool handover_receive(struct core *c)
 			}
 		}
 	} while (!h.last);
+	c->pids_counted = h.pids_counted;
 	return true;
 }

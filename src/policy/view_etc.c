@@ -22,20 +22,37 @@
  * programs below /usr link to.
  */
 static const char *const entries[] = {
-	"ImageMagick-6",   "ImageMagick-7", "alternatives", "ant",          "bash.bashrc",
-	"crypto-policies", "fonts",         "fpc.cfg",      "gitconfig",    "gnucobol",
-	"gnutls",          "gradle",        "groff",        "inputrc",      "java",
-	"ld.so.cache",     "ld.so.conf",    "ld.so.conf.d", "locale.alias", "locale.conf",
-	"localtime",       "lsb-release",   "magic.mime",   "man_db.conf",  "manpath.config",
-	"matplotlibrc",    "maven",         "mime.types",   "mono",         "npmrc",
-	"os-release",      "perl",          "php",          "pip.conf",     "pki",
-	"profile",         "protocols",     "python",       "ruby",         "services",
+	"alternatives",
+	"ant",
+	"crypto-policies",
+	"fonts",
+	"gitconfig",
+	"gnutls",
+	"gradle",
+	"java",
+	"ld.so.cache",
+	"locale.conf",
+	"localtime",
+	"lsb-release",
+	"man_db.conf",
+	"manpath.config",
+	"maven",
+	"mime.types",
+	"mono",
+	"npmrc",
+	"os-release",
+	"php",
+	"pip.conf",
+	"pki",
+	"profile",
+	"protocols",
+	"ruby",
+	"services",
 	"texmf",
 };
 
 /* Names that begin so: versions are part of them. */
-static const char *const prefixes[] = {"java-", "python3", "jvm-", "ld-musl-",
-				       "fpc",   "lua",     "ghc",  "node"};
+static const char *const prefixes[] = {"java-", "jvm-", "ld-musl-"};
 
 /* Entries whose own directory is not taken as a whole. */
 static const char *const nested[] = {"default/locale", "ssl/certs", "ssl/openssl.cnf"};

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two sources: the devices and inodes that sock_diag(7) tells; and, to find
- * those on a granted tree's device, the names in /proc/net/unix. A socket may
- * have been bound by a relative name or moved since: if no name led to it, the
- * trees are walked.
+ * sock_diag(7) tells device, inode and the name that it was bound by, of every
+ * socket in this network namespace. For those on a granted tree's device the
+ * name is tried as it stands. A socket may have been bound by a relative name,
+ * moved, or linked to a second one since: if its name does not settle where it
+ * is, the trees are walked. Without sock_diag they always are.
  */
 #include "run/sockets.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
@@ -24,15 +27,12 @@
 
 #include "base/base.h"
 
-#define MAX_BOUND 1024 /* sockets in files on granted devices; above, all trees are walked */
-#define MAX_DEPTH 64   /* of a walk; deeper than any project */
+#define MAX_DEPTH 64 /* of a walk; deeper than any project */
 
 struct finder {
 	struct view *v;
 	const struct source *src;
-	struct place bound[MAX_BOUND]; /* not met yet */
-	size_t bound_count;
-	bool walk_all;
+	bool walk;
 	struct err *e;
 };
 
@@ -44,13 +44,6 @@ static bool on_granted_device(const struct finder *f, dev_t dev)
 		if (f->v->grants[i].st.st_dev == dev)
 			return true;
 	return false;
-}
-
-static void forget(struct finder *f, const struct stat *st)
-{
-	for (size_t i = 0; i < f->bound_count; i++)
-		if (f->bound[i].dev == st->st_dev && f->bound[i].ino == st->st_ino)
-			f->bound[i--] = f->bound[--f->bound_count];
 }
 
 static int mask(struct finder *f, const char *path)
@@ -74,84 +67,61 @@ static bool is_granted(const struct finder *f, const char *path)
 	return granted;
 }
 
-static int try_path(struct finder *f, const char *path)
+/*
+ * Whether the name settles where the socket is: it is masked there if that is
+ * granted. A directory that we may not look into is none that was granted, and
+ * what lies in it nobody but its owner can have moved.
+ */
+static int try_name(struct finder *f, const char *name, ino_t ino, bool *ret_settled)
 {
 	struct places nowhere = {.n = 0};
 	struct resolved r;
 	struct err ignored = {0};
 	struct stat st;
 
-	if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode) ||
-	    resolve_path(path, NULL, &nowhere, &r, &ignored) < 0)
+	*ret_settled = false;
+	if (name[0] != '/')
 		return 0;
-	forget(f, &st);
+	if (lstat(name, &st) < 0) {
+		*ret_settled = errno == EACCES && !is_granted(f, name);
+		return 0;
+	}
+	if (!S_ISSOCK(st.st_mode) || st.st_ino != ino ||
+	    resolve_path(name, NULL, &nowhere, &r, &ignored) < 0)
+		return 0;
+	*ret_settled = st.st_nlink == 1;
 	return is_granted(f, r.path) ? mask(f, r.path) : 0;
 }
 
-/* A relative name says nothing about its directory: the granted roots are tried. */
-static int try_name(struct finder *f, const char *name)
-{
-	char path[2 * PATH_TEXT];
-	int rc = 0;
-
-	if (name[0] == '/')
-		return try_path(f, name);
-	if (f->src->given) {
-		(void)snprintf(path, sizeof(path), "%s/%s", f->src->path, name);
-		rc = try_path(f, path);
-	}
-	for (size_t i = 0; i < f->v->grant_count && rc == 0; i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", f->v->grants[i].path, name);
-		rc = try_path(f, path);
-	}
-	return rc;
-}
-
-static int try_names(struct finder *f)
-{
-	char line[PATH_TEXT];
-	int rc = 0;
-
-	FILE *in = fopen("/proc/net/unix", "re");
-	if (!in)
-		return 0;
-	while (rc == 0 && fgets(line, sizeof(line), in)) {
-		/* Num RefCount Protocol Flags Type St Inode Path (proc_net(5)); @ is abstract. */
-		int at = 0;
-		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %n", &at) == EOF || !at ||
-		    !line[at] || line[at] == '@')
-			continue;
-		rc = try_name(f, line + at);
-	}
-	(void)fclose(in);
-	return rc;
-}
-
-static void take_answer(struct finder *f, const struct nlmsghdr *h)
+static int take_answer(struct finder *f, const struct nlmsghdr *h)
 {
 	const struct unix_diag_msg *msg = NLMSG_DATA(h);
 	int left = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*msg));
+	struct unix_diag_vfs vfs = {0};
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
+	bool settled = false;
 
 	for (const struct rtattr *a = (const struct rtattr *)(msg + 1); RTA_OK(a, left);
 	     a = RTA_NEXT(a, left)) {
-		struct unix_diag_vfs vfs;
-		if (a->rta_type != UNIX_DIAG_VFS || RTA_PAYLOAD(a) < sizeof(vfs))
-			continue;
-		memcpy(&vfs, RTA_DATA(a), sizeof(vfs));
-		/* The kernel's own form of a device number: 12 bits of major, 20 of minor. */
-		dev_t dev = makedev(vfs.udiag_vfs_dev >> 20, vfs.udiag_vfs_dev & 0xfffff);
-		if (!on_granted_device(f, dev))
-			continue;
-		if (f->bound_count == MAX_BOUND)
-			f->walk_all = true;
-		else
-			f->bound[f->bound_count++] = (struct place){dev, vfs.udiag_vfs_ino};
+		size_t n = RTA_PAYLOAD(a);
+		if (a->rta_type == UNIX_DIAG_VFS && n >= sizeof(vfs))
+			memcpy(&vfs, RTA_DATA(a), sizeof(vfs));
+		if (a->rta_type == UNIX_DIAG_NAME && n < sizeof(name)) {
+			memcpy(name, RTA_DATA(a), n);
+			name[n] = '\0';
+		}
 	}
+	/* The kernel's own form of a device number: 12 bits of major, 20 of minor. */
+	dev_t dev = makedev(vfs.udiag_vfs_dev >> 20, vfs.udiag_vfs_dev & 0xfffff);
+	if (!vfs.udiag_vfs_ino || !on_granted_device(f, dev))
+		return 0;
+	int rc = try_name(f, name, vfs.udiag_vfs_ino, &settled);
+	f->walk |= !settled;
+	return rc;
 }
 
-/* Which sockets of this network namespace lie on granted devices. False: it does not tell. */
-static bool ask_kernel(struct finder *f)
+/* Which sockets of this network namespace lie on granted devices. */
+static int ask_kernel(struct finder *f)
 {
 	struct {
 		struct nlmsghdr head;
@@ -160,24 +130,31 @@ static bool ask_kernel(struct finder *f)
 		.head = {.nlmsg_len = sizeof(ask),
 			 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		.req = {.sdiag_family = AF_UNIX, .udiag_states = ~0u, .udiag_show = UDIAG_SHOW_VFS},
+		.req = {.sdiag_family = AF_UNIX,
+			.udiag_states = ~0u,
+			.udiag_show = UDIAG_SHOW_VFS | UDIAG_SHOW_NAME},
 	};
 	static _Alignas(struct nlmsghdr) char answer[32768];
 
+	f->walk = true; /* until it has told everything */
 	AUTO_FD int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (fd < 0 || send(fd, &ask, sizeof(ask), 0) < 0)
-		return false;
+		return 0;
+	f->walk = false;
 	for (;;) {
 		ssize_t n = RETRY_EINTR(recv(fd, answer, sizeof(answer), 0));
-		if (n <= 0)
-			return false;
-		unsigned int left = (unsigned int)n;
+		unsigned int left = n > 0 ? (unsigned int)n : 0;
+		if (n <= 0) {
+			f->walk = true;
+			return 0;
+		}
 		for (const struct nlmsghdr *h = (const struct nlmsghdr *)answer; NLMSG_OK(h, left);
 		     h = NLMSG_NEXT(h, left)) {
+			f->walk |= h->nlmsg_type == NLMSG_ERROR;
 			if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
-				return h->nlmsg_type == NLMSG_DONE;
-			if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
-				take_answer(f, h);
+				return 0;
+			if (h->nlmsg_type == SOCK_DIAG_BY_FAMILY && take_answer(f, h) < 0)
+				return -1;
 		}
 	}
 }
@@ -227,24 +204,18 @@ static int walk_tree(struct finder *f, const char *root)
 
 int sockets_mask(struct view *v, const struct source *src, struct err *e)
 {
+	struct finder f = {.v = v, .src = src, .e = e};
+
 	if (!src->given && !v->grant_count)
 		return 0;
-	AUTO_FREE struct finder *f = calloc(1, sizeof(*f));
-	if (!f)
-		return err_set(e, ERR_INTERNAL, "out of memory");
-	f->v = v;
-	f->src = src;
-	f->e = e;
-	if (ask_kernel(f) && !f->bound_count && !f->walk_all)
-		return 0;
-	if (try_names(f) < 0)
+	if (ask_kernel(&f) < 0)
 		return -1;
-	if (!f->bound_count && !f->walk_all)
+	if (!f.walk)
 		return 0;
-	if (src->given && walk_tree(f, src->path) < 0)
+	if (src->given && walk_tree(&f, src->path) < 0)
 		return -1;
 	for (size_t i = 0; i < v->grant_count; i++)
-		if (walk_tree(f, v->grants[i].path) < 0)
+		if (walk_tree(&f, v->grants[i].path) < 0)
 			return -1;
 	return 0;
 }

@@ -390,7 +390,8 @@ static void on_ctl(struct super *s)
 	int fd = -1;
 
 	ssize_t n = recvmsg(s->ctl, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	/* ECONNRESET: an order was not read any more; the reports before the end come after it. */
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return;
 	if (n <= 0) {
 		(void)close(s->ctl);
