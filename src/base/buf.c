@@ -45,6 +45,11 @@ static int reserve(struct buf *b, size_t n)
 	return 0;
 }
 
+int buf_reserve(struct buf *b, size_t n)
+{
+	return reserve(b, n);
+}
+
 int buf_add(struct buf *b, const void *p, size_t n)
 {
 	if (reserve(b, n) < 0)

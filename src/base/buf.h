@@ -21,6 +21,8 @@ struct buf {
 #define BUF_INIT(max_bytes) ((struct buf){.max = (max_bytes)})
 #define AUTO_BUF __attribute__((cleanup(buf_release))) struct buf
 
+/* Room for n more bytes at once, so that what comes does not grow step by step. */
+int buf_reserve(struct buf *b, size_t n);
 /* Each returns 0, or -1 if the cap, memory or an earlier failure forbids it. */
 int buf_add(struct buf *b, const void *p, size_t n);
 int buf_char(struct buf *b, char c);

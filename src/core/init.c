@@ -11,6 +11,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -134,16 +135,15 @@ static void end_tree(struct init *in, int sig)
 
 static uint64_t last_pid(void)
 {
+	char text[128];
 	unsigned long pid = 0;
-	FILE *f = fopen("/proc/loadavg", "re");
 
-	if (!f)
-		return 0;
-	/* Fifth field: the pid created last, in the reader's pid namespace (proc_loadavg(5)). */
-	if (fscanf(f, "%*s %*s %*s %*s %lu", &pid) != 1)
-		pid = 0;
-	(void)fclose(f);
-	return pid;
+	AUTO_FD int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	/* Behind the last blank: the pid created last, in the reader's pid namespace (proc_loadavg(5)). */
+	const char *last = strrchr(text, ' ');
+	return last && sscanf(last, "%lu", &pid) == 1 ? pid : 0;
 }
 
 static void add_disk(const struct init *in, struct report *r)

@@ -27,6 +27,7 @@
 
 #define FD_SAFE 16 /* ours stay above the numbers that core is given */
 #define MAX_DRAIN_MS 500u
+#define USUAL_PLAN_BYTES 24576u /* more than most need; a page of it costs only when it is used */
 #define BACKSTOP_MS 3000u
 #define MAX_RELAYS 3
 
@@ -66,6 +67,7 @@ static int fill_plan(int fd, const struct plan *p, struct err *e)
 {
 	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
 
+	(void)buf_reserve(&bytes, USUAL_PLAN_BYTES);
 	if (plan_encode(p, &bytes, e) < 0)
 		return -1;
 	for (size_t at = 0; at < bytes.n;) {
