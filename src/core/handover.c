@@ -52,7 +52,7 @@ static void send_one(const struct core *c, struct handover *h, const int *fds)
 void handover_send(const struct core *c, int stdin_fd)
 {
 	struct handover h = {.pids_counted = c->pids_counted};
-	int fds[MAX_FDS];
+	int fds[MAX_FDS] = {0};
 
 	for (size_t i = 0; c->trees && i < c->p->mount_count; i++) {
 		if (c->trees[i] < 0)

@@ -29,6 +29,7 @@
 #define MAX_DRAIN_MS 500u
 #define USUAL_PLAN_BYTES 24576u /* more than most need; a page of it costs only when it is used */
 #define BACKSTOP_MS 3000u
+#define FOREGROUND_MS 1000u
 #define MAX_RELAYS 3
 
 struct super {
@@ -441,45 +442,61 @@ static void wait_for_the_end(struct super *s)
 	}
 }
 
+struct turn {
+	struct pollfd fds[2 + MAX_RELAYS];
+	size_t used[MAX_RELAYS]; /* entries of each relay, behind the first two */
+	size_t n, relays;
+};
+
+/* Waits for whatever comes next, at most until something is due. False: cannot wait. */
+static bool wait_for_turn(struct super *s, struct turn *t)
+{
+	uint64_t now = clock_mono_ms();
+	uint64_t until = s->kill_ms < s->gone_ms ? s->kill_ms : s->gone_ms;
+
+	if (s->ctl < 0)
+		until = s->over_ms;
+	t->fds[0] = (struct pollfd){.fd = s->ctl, .events = POLLIN};
+	t->fds[1] = (struct pollfd){.fd = s->signals, .events = POLLIN};
+	t->n = 2;
+	t->relays = s->relays; /* a pty adds to them */
+	for (size_t i = 0; i < t->relays; i++) {
+		struct relay *r = &s->relay[i];
+		uint64_t again = relay_say_end(r, now);
+		t->used[i] = relay_poll(r, &t->fds[t->n]);
+		t->n += t->used[i];
+		/* A terminal that we may not read now: somebody may bring us to the front. */
+		if (!t->used[i] && r->from_terminal && r->from >= 0)
+			again = clock_deadline(now, FOREGROUND_MS);
+		until = again < until ? again : until;
+	}
+	return poll(t->fds, t->n, clock_poll_timeout(now, until)) >= 0 || errno == EINTR;
+}
+
+static void take_turn(struct super *s, const struct turn *t)
+{
+	struct signalfd_siginfo info;
+	size_t at = 2;
+
+	for (size_t i = 0; i < t->relays; i++) {
+		relay_step(&s->relay[i], &t->fds[at], t->used[i]);
+		at += t->used[i];
+	}
+	while (t->fds[1].revents && read(s->signals, &info, sizeof(info)) == sizeof(info))
+		on_signal(s, (int)info.ssi_signo);
+	if (t->fds[0].revents)
+		on_ctl(s);
+	on_backstop(s);
+}
+
 static void loop(struct super *s)
 {
-	struct pollfd fds[2 + MAX_RELAYS];
-	size_t used[MAX_RELAYS];
+	struct turn t;
 
 	while (s->ctl >= 0 || (has_output(s) && clock_mono_ms() < s->over_ms)) {
-		size_t n = 2;
-		fds[0] = (struct pollfd){.fd = s->ctl, .events = POLLIN};
-		fds[1] = (struct pollfd){.fd = s->signals, .events = POLLIN};
-		size_t relays = s->relays;
-		bool waits = false; /* a terminal that we may not read now */
-		uint64_t until = s->ctl < 0                ? s->over_ms
-				 : s->kill_ms < s->gone_ms ? s->kill_ms
-							   : s->gone_ms;
-		for (size_t i = 0; i < relays; i++) {
-			uint64_t again = relay_say_end(&s->relay[i], clock_mono_ms());
-			until = again < until ? again : until;
-			used[i] = relay_poll(&s->relay[i], &fds[n]);
-			waits |= !used[i] && s->relay[i].from_terminal && s->relay[i].from >= 0;
-			n += used[i];
-		}
-		int timeout = clock_poll_timeout(clock_mono_ms(), until);
-		if (waits && (timeout < 0 || timeout > 1000))
-			timeout = 1000;
-		if (poll(fds, n, timeout) < 0 && errno != EINTR)
-			break;
-		size_t at = 2;
-		for (size_t i = 0; i < relays; i++) {
-			relay_step(&s->relay[i], &fds[at], used[i]);
-			at += used[i];
-		}
-		if (fds[1].revents) {
-			struct signalfd_siginfo info;
-			while (read(s->signals, &info, sizeof(info)) == sizeof(info))
-				on_signal(s, (int)info.ssi_signo);
-		}
-		if (fds[0].revents)
-			on_ctl(s);
-		on_backstop(s);
+		if (!wait_for_turn(s, &t))
+			return;
+		take_turn(s, &t);
 		if (s->ctl >= 0 && s->j->out.have_exit && !has_output(s)) {
 			wait_for_the_end(s);
 			return;
