@@ -47,9 +47,10 @@ int verb_help(const struct cli *cli, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	(void)cli;
-	(void)buf_str(&out,
-		      "sandglass: a disposable, bounded sandbox for every tool call of an agent\n\n"
-		      "usage: sandglass VERB [OPTION…] …\n\n");
+	(void)buf_str(
+		&out,
+		"sandglass: a disposable, bounded sandbox for every command of a coding agent\n\n"
+		"usage: sandglass VERB [OPTION…] …\n\n");
 	for (size_t i = 0; i < verb_count; i++)
 		if (verbs[i].run)
 			(void)buf_printf(&out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
@@ -60,7 +61,7 @@ int verb_help(const struct cli *cli, int argc, char **argv)
 	(void)buf_str(&out,
 		      "\n\nexamples:\n"
 		      "  sandglass run make test              this project, its tools, no network\n"
-		      "  sandglass run -c 'npm ci && npm t'   a script for the pinned shell\n"
+		      "  sandglass run -c 'make && ./test'   a script for the pinned shell\n"
 		      "  sandglass run --mode read-only ls    nothing of the project is writable\n"
 		      "  sandglass run --json make            one JSON result\n"
 		      "\n`sandglass VERB --help` says more.\n");

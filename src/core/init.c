@@ -177,7 +177,8 @@ static _Noreturn void finish(struct init *in)
 	r.peak_memory_bytes = (uint64_t)u.ru_maxrss * 1024u;
 	if (in->watch.peak_bytes > r.peak_memory_bytes)
 		r.peak_memory_bytes = in->watch.peak_bytes;
-	r.processes = in->bare ? 0 : last_pid() - 1;
+	uint64_t last = in->bare ? 0 : last_pid();
+	r.processes = last ? last - 1 : 0;
 	add_disk(in, &r);
 	(void)snprintf(r.text, sizeof(r.text), "%lld", (long long)at);
 	signal_all(in, SIGKILL);

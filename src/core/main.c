@@ -4,7 +4,7 @@
  * it, reports. Started by the front with an empty environment and the
  * descriptors of enum core_fd; of no use to anybody else.
  *
- *   front ── plan, orders ──► launcher ── clone3 ──► init (pid 1) ── fork ──► command
+ *   front ── plan, orders ──► launcher ── clone3 ──► init (pid 1) ── vfork ─► command
  *
  * With the argument `early` init is cloned before the plan is there, which hides
  * the cost of the namespaces behind the front's work; a v2 cgroup, into which a

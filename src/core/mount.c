@@ -250,6 +250,8 @@ static void put_dir(struct core *c, const struct plan_mount *m)
 {
 	const char *name = enter_parent(c, m->dst);
 
+	if (!c->dir_own)
+		core_die(STAGE_TARGET, EROFS, m->dst);
 	if (mkdirat(c->dir_fd, name, 0755) < 0 && errno != EEXIST)
 		core_die(STAGE_TARGET, errno, m->dst);
 }
@@ -383,8 +385,13 @@ void mount_build(struct core *c)
 		core_die(STAGE_ROOT, errno, "open the root again");
 	build_sand(c);
 	devices_build(c);
-	for (; i < c->p->mount_count; i++)
+	for (; i < c->p->mount_count; i++) {
+		/* It would miss the read-only call above. */
+		if (c->p->mounts[i].flags & MOUNT_SYSTEM)
+			core_die(STAGE_PLAN, 0,
+				 "the system's part of the view does not come first");
 		put(c, i);
+	}
 	forget_dir(c);
 }
 

@@ -139,7 +139,7 @@ void ns_start_holder(struct core *c)
 
 	long pid = sys_clone3(&a);
 	if (pid < 0)
-		core_die(STAGE_IDMAP, errno, "make the map's user namespace");
+		return; /* tried again, and then told, if it is needed */
 	if (pid == 0) {
 		(void)sys_close_range(0, UINT32_MAX, 0);
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -162,6 +162,8 @@ int ns_make_idmap(struct core *c, uint32_t owner_uid, uint32_t owner_gid)
 
 	if (!c->holder)
 		ns_start_holder(c);
+	if (!c->holder)
+		core_die(STAGE_CLONE, errno, "make the map's user namespace");
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)c->holder);
 	int fd = idmap_write(c->holder, "uid_map", owner_uid, c->p->n.uid) < 0 ||
 				 idmap_write(c->holder, "gid_map", owner_gid, c->p->n.gid) < 0

@@ -69,11 +69,14 @@ static void try_as_script(const struct core *c, const char *path)
 	char head[HEAD_BYTES];
 	size_t n = read_head(path, head);
 
+	errno = ENOEXEC;
 	if (!n || memchr(head, 0, n) || head[0] == '\x7f')
 		return;
 	char **argv = calloc(c->p->argc + 2, sizeof(*argv));
-	if (!argv)
+	if (!argv) {
+		errno = ENOMEM;
 		return;
+	}
 	argv[0] = (char *)"/bin/sh";
 	argv[1] = (char *)(uintptr_t)path;
 	for (size_t i = 1; i < c->p->argc; i++)
@@ -133,7 +136,7 @@ static void exec_path(const struct core *c, const char *path)
 		try_as_script(c, path);
 }
 
-/* A name without a slash: along the command's PATH. Returns only on failure. */
+/* A name without a slash: along the command's PATH. */
 static _Noreturn void exec_search(const struct core *c, const char *name)
 {
 	const char *dirs = env_value(c->p->envp, "PATH");
@@ -148,7 +151,7 @@ static _Noreturn void exec_search(const struct core *c, const char *name)
 			(void)snprintf(path, sizeof(path), "%.*s/%s", n ? (int)n : 1,
 				       n ? dirs : ".", name);
 			exec_path(c, path);
-			if (errno == E2BIG || errno == ENOEXEC || errno == ENOMEM)
+			if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 				exec_failed(path, errno, true);
 			if (errno == ENOENT && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
 				exec_failed(path, ENOENT, true);

@@ -107,6 +107,19 @@ static bool is_name(const char *s, size_t n)
 	return n > 0;
 }
 
+static bool is_ours(const char *name)
+{
+	static const char *const ours[] = {"HOME",           "TMPDIR",
+					   "XDG_CACHE_HOME", "AGENT_ROOT",
+					   "SANDGLASS",      "SESSION_ID",
+					   "SANDGLASS_CALL", "SANDGLASS_DEPTH_LEFT"};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (strcmp(name, ours[i]) == 0)
+			return true;
+	return false;
+}
+
 /* --env NAME takes the caller's value (or nothing), --env NAME=VALUE sets it. */
 static int add_named(struct environment *env, const struct request *req, const struct caller *who,
 		     struct err *e)
@@ -122,6 +135,11 @@ static int add_named(struct environment *env, const struct request *req, const s
 				       term_escape_cut(shown, sizeof(shown), text, strlen(text)));
 		memcpy(name, text, n);
 		name[n] = '\0';
+		if (is_ours(name)) {
+			(void)err_set(e, ERR_CONFIG_INVALID,
+				      "--env %s: sandglass sets this one itself", name);
+			return err_hint(e, "set it in the command: -c 'NAME=VALUE command'");
+		}
 		const char *value = text[n] ? text + n + 1 : caller_env(who, name);
 		if (value && set(env, name, value, e) < 0)
 			return -1;

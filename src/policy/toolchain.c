@@ -9,7 +9,7 @@
 
 #include "policy/view.h"
 
-/* Below HOME: what a tool's own directory consists of, and the variable it needs. */
+/* Below HOME: what a tool's own directory consists of. */
 struct root {
 	const char *prefix;    /* a PATH entry at or below it ... */
 	const char *mounts[3]; /* ... makes these visible */

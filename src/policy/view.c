@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Assembles the view from its parts. Only lstat(2) and readlink(2) on the
- * host's paths; nothing is opened, nothing is made.
+ * Assembles the view from its parts. Of the host's paths only small
+ * files of /etc and the caller's git configuration are opened; nothing is made.
  */
 #include "policy/view.h"
 

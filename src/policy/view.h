@@ -23,7 +23,6 @@ struct view {
 	struct view_chunk *chunks;       /* owned texts */
 	struct grant grants[MAX_GRANTS]; /* --read and --write, resolved */
 	size_t grant_count;
-	const char *rustup_home, *pyenv_root, *volta_home; /* toolchains that need their variable */
 };
 
 struct view_ids {

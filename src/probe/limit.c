@@ -42,7 +42,14 @@ static void row_raise(struct finding *f)
 		if (getrlimit(kinds[i].what, &lim) < 0 || lim.rlim_max == RLIM_INFINITY)
 			continue;
 		struct rlimit more = {lim.rlim_cur, lim.rlim_max + 1};
-		tried(f, kinds[i].name, setrlimit(kinds[i].what, &more), BY_FILTER);
+		int rc = setrlimit(kinds[i].what, &more);
+		/* A filter may say yes and change nothing: what counts is the limit. */
+		if (rc == 0 && getrlimit(kinds[i].what, &lim) == 0 &&
+		    lim.rlim_max != more.rlim_max) {
+			rc = -1;
+			errno = EPERM;
+		}
+		tried(f, kinds[i].name, rc, BY_FILTER);
 	}
 	/* Everybody may read the limits of pid 1; it gets back what it had. */
 	struct rlimit same;

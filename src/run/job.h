@@ -24,6 +24,7 @@ struct outcome {
 	bool have_exit;
 	bool have_usage;
 	bool have_failure;
+	bool backstop; /* init did not keep its deadline: we killed core */
 	struct report exec, exit, usage, failure;
 	int told_signal; /* HUP, INT, QUIT or TERM that ended it; 0: none */
 	uint64_t wall_ms;

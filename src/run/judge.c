@@ -146,6 +146,27 @@ void failure_explain(const struct job *j, const struct report *r, struct err *e)
 	explain(e, m, term_escape_cut(shown, sizeof(shown), r->text, strlen(r->text)), r->sys);
 }
 
+/* What a name that is no program was probably meant to be. */
+static void hint_not_found(struct err *e, const char *name)
+{
+	static const char *const builtins[] = {"cd",    "export", "source", ".",
+					       "alias", "set",    "ulimit"};
+	bool shell = strpbrk(name, " ;|&<>$*") != NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(builtins); i++)
+		shell |= strcmp(name, builtins[i]) == 0;
+	if (shell)
+		(void)err_hint(
+			e,
+			"a line for the shell is given as one script: sandglass run -c 'SCRIPT'");
+	else if (strchr(name, '='))
+		(void)err_hint(e, "a variable is set by an option: --env NAME=VALUE");
+	else
+		(void)err_hint(
+			e,
+			"inside there is only what the view names; `--read DIR` adds a directory");
+}
+
 static void judge_exec(struct job *j)
 {
 	const struct report *r = &j->out.exec;
@@ -164,9 +185,7 @@ static void judge_exec(struct job *j)
 			       "one argument holds 128KiB; pass more through a file or stdin");
 	} else if (r->status == 127) {
 		(void)err_set(&j->error, ERR_NOT_FOUND, "%s: not found", path);
-		(void)err_hint(
-			&j->error,
-			"inside there is only what the view names; `--read DIR` adds a directory");
+		hint_not_found(&j->error, r->text);
 	} else if (r->sys == ENOENT) {
 		(void)err_set(&j->error, ERR_NOT_EXECUTABLE, "%s: its interpreter%s%s is not there",
 			      path, second_n ? " " : "", interpreter);
@@ -260,6 +279,15 @@ void job_judge(struct job *j)
 	}
 	if (o->have_exec_error) {
 		judge_exec(j);
+		return;
+	}
+	if (!o->have_exit && o->backstop) {
+		j->status = 128 + SIGKILL;
+		if (o->told_signal)
+			(void)err_set(&j->error, ERR_CANCELLED, "ended by %s",
+				      strsignal(o->told_signal));
+		else
+			judge_timeout(j, REPORT_KILLED);
 		return;
 	}
 	if (!o->have_exit) {

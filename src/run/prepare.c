@@ -348,7 +348,7 @@ bool job_needs_other_ids(const struct job *j)
 	const struct outcome *o = &j->out;
 
 	return o->have_failure && o->failure.stage == STAGE_IDMAP && o->failure.sys == EINVAL &&
-	       !j->no_idmap;
+	       !j->no_idmap && !o->told_signal;
 }
 
 void job_reset(struct job *j)

@@ -19,7 +19,7 @@ struct relay {
 	struct capture *capture;
 	bool close_to;      /* end of file on `from` closes `to` */
 	bool to_pty;        /* end of file on `from` is the terminal's end-of-file character */
-	char last;          /* byte written */
+	char last;          /* byte read */
 	uint64_t again_ms;  /* when the end of file is said again, 0: not ended */
 	bool from_terminal; /* read only in the foreground, else we would be stopped */
 	size_t chunk;       /* most bytes of one write: PIPE_BUF where a write may block */
@@ -34,7 +34,7 @@ bool relay_init(struct relay *r, int from, int to, struct capture *capture);
  * that came before: it is said again twice a second. Returns when, or LIMIT_NONE.
  */
 uint64_t relay_say_end(struct relay *r, uint64_t now_ms);
-/* What to poll for: fills at most two entries, returns how many. */
+/* What to poll for: fills at most one entry, returns how many. */
 size_t relay_poll(const struct relay *r, struct pollfd *fds);
 /* After poll: moves what can be moved. */
 void relay_step(struct relay *r, const struct pollfd *fds, size_t n);

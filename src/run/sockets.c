@@ -27,23 +27,83 @@
 
 #include "base/base.h"
 
+#define MAX_DEVICES 64u
 #define MAX_DEPTH 64 /* of a walk; deeper than any project */
 
 struct finder {
 	struct view *v;
 	const struct source *src;
 	bool walk;
+	dev_t device[MAX_DEVICES]; /* full: every device counts */
+	size_t devices;
 	struct err *e;
 };
 
 static bool on_granted_device(const struct finder *f, dev_t dev)
 {
-	if (f->src->given && f->src->st.st_dev == dev)
-		return true;
-	for (size_t i = 0; i < f->v->grant_count; i++)
-		if (f->v->grants[i].st.st_dev == dev)
+	for (size_t i = 0; i < f->devices; i++)
+		if (f->device[i] == dev)
 			return true;
-	return false;
+	return f->devices == MAX_DEVICES;
+}
+
+static void add_device(struct finder *f, dev_t dev)
+{
+	for (size_t i = 0; i < f->devices; i++)
+		if (f->device[i] == dev)
+			return;
+	if (f->devices < MAX_DEVICES)
+		f->device[f->devices++] = dev;
+}
+
+static bool is_granted(const struct finder *f, const char *path);
+
+/* The mount that a granted tree's root is on: of those above it the deepest. */
+struct holder {
+	const char *root;
+	size_t depth;
+	dev_t dev;
+};
+
+static void consider(struct holder *h, const char *point, dev_t dev)
+{
+	size_t depth = strlen(point);
+
+	if (path_is_below(point, h->root) && depth >= h->depth) {
+		h->depth = depth;
+		h->dev = dev;
+	}
+}
+
+/* The mounts that hold a granted tree or lie in one, by the kernel's own numbers. */
+static void find_devices(struct finder *f)
+{
+	struct holder holders[MAX_GRANTS + 1];
+	char line[2 * PATH_TEXT];
+	char point[PATH_TEXT];
+	unsigned int major = 0;
+	unsigned int minor = 0;
+	size_t n = 0;
+
+	if (f->src->given)
+		holders[n++] = (struct holder){.root = f->src->path, .dev = f->src->st.st_dev};
+	for (size_t i = 0; i < f->v->grant_count; i++)
+		holders[n++] = (struct holder){.root = f->v->grants[i].path,
+					       .dev = f->v->grants[i].st.st_dev};
+	FILE *in = fopen("/proc/self/mountinfo", "re");
+	while (in && fgets(line, sizeof(line), in)) {
+		/* id, parent, major:minor, root, mount point (proc_pid_mountinfo(5)) */
+		if (sscanf(line, "%*s %*s %u:%u %*s %4095s", &major, &minor, point) != 3)
+			continue;
+		for (size_t i = 0; i < n; i++)
+			consider(&holders[i], point, makedev(major, minor));
+		if (is_granted(f, point))
+			add_device(f, makedev(major, minor));
+	}
+	if (in)
+		(void)fclose(in);
+	for (size_t i = 0; i < n; i++)
+		add_device(f, holders[i].dev);
 }
 
 static int mask(struct finder *f, const char *path)
@@ -159,7 +219,18 @@ static int ask_kernel(struct finder *f)
 	}
 }
 
-/* Below `dir` on its own device; masks every socket. Takes the descriptor. */
+static unsigned char type_of(int dir, const struct dirent *d)
+{
+	struct stat st;
+
+	if (d->d_type != DT_UNKNOWN) /* not every file system tells */
+		return d->d_type;
+	return fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0
+		       ? (unsigned char)DT_UNKNOWN
+		       : (unsigned char)IFTODT(st.st_mode);
+}
+
+/* Below `dir`, mounts included; masks every socket. Takes the descriptor. */
 static int walk(struct finder *f, int dir_fd, char *path, size_t len, int depth)
 {
 	int rc = 0;
@@ -172,11 +243,14 @@ static int walk(struct finder *f, int dir_fd, char *path, size_t len, int depth)
 	for (struct dirent *d = readdir(dir); d && rc == 0; d = readdir(dir)) {
 		size_t n = strlen(d->d_name);
 		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
-		    len + n + 2 > PATH_TEXT || (d->d_type != DT_DIR && d->d_type != DT_SOCK))
+		    len + n + 2 > PATH_TEXT)
+			continue;
+		unsigned char type = type_of(dirfd(dir), d);
+		if (type != DT_DIR && type != DT_SOCK)
 			continue;
 		path[len] = '/';
 		memcpy(path + len + 1, d->d_name, n + 1);
-		if (d->d_type == DT_SOCK)
+		if (type == DT_SOCK)
 			rc = mask(f, path);
 		else if (depth < MAX_DEPTH) {
 			int sub = openat(dirfd(dir), d->d_name,
@@ -208,6 +282,7 @@ int sockets_mask(struct view *v, const struct source *src, struct err *e)
 
 	if (!src->given && !v->grant_count)
 		return 0;
+	find_devices(&f);
 	if (ask_kernel(&f) < 0)
 		return -1;
 	if (!f.walk)

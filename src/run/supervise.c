@@ -108,7 +108,7 @@ static int find_core(char path[PATH_TEXT], struct err *e)
 
 static int add_relay(struct super *s, int from, int to, struct capture *c, struct err *e)
 {
-	if (!relay_init(&s->relay[s->relays], from, to, c))
+	if (s->relays == MAX_RELAYS || !relay_init(&s->relay[s->relays], from, to, c))
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	s->relays++;
 	return 0;
@@ -295,6 +295,7 @@ static void on_backstop(struct super *s)
 
 	if (now >= s->kill_ms) {
 		s->kill_ms = LIMIT_NONE;
+		s->j->out.backstop = true;
 		if (s->core > 0)
 			(void)kill(s->core, SIGKILL);
 	}
@@ -360,8 +361,10 @@ static void take_report(struct super *s, const struct report *r, int fd)
 		o->have_failure = true;
 		return;
 	case REPORT_PTY:
-		if (fd >= 0)
+		if (fd >= 0 && s->pty < 0 && (s->j->plan.n.flags & PLAN_TTY))
 			take_pty(s, fd);
+		else if (fd >= 0)
+			(void)close(fd);
 		return;
 	case REPORT_EXEC:
 		o->exec = *r;
@@ -405,6 +408,11 @@ static void on_ctl(struct super *s)
 	const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (n != sizeof(r) || r.kind != REPORT_PTY) {
+		if (fd >= 0)
+			(void)close(fd);
+		fd = -1;
+	}
 	if (n != sizeof(r))
 		return;
 	r.text[sizeof(r.text) - 1] = '\0';
@@ -432,7 +440,7 @@ static void wait_for_the_end(struct super *s)
 {
 	int status = 0;
 
-	if (RETRY_EINTR(waitpid(s->core, &status, 0)) == s->core)
+	if (s->core > 0 && RETRY_EINTR(waitpid(s->core, &status, 0)) == s->core)
 		s->core = 0;
 	for (;;) {
 		struct pollfd fd = {.fd = s->ctl, .events = POLLIN};

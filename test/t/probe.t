@@ -326,7 +326,7 @@ def opened(path, flags, numbers):
 
 def inherited(place):
     path = place.write(f"{place.out}/secret")
-    return Fixture((), (), None, None, before=opened(path, os.O_RDWR, (3, 9, 251)), fds=(3, 9, 251))
+    return Fixture((), (), None, None, before=opened(path, os.O_RDWR, (703, 709, 851)), fds=(703, 709, 851))
 
 
 def inherited_directory(place):
@@ -794,6 +794,9 @@ PIPED = '(echo "$0"; exec "$@") | { sleep 0.4; cat; }'
 def pipes(who, owner):
     """What others wrote to the pipe that is stdout is not the command's to read."""
     name, seen = "pipe-more-access", []
+    if who.uid:  # root's command is a stranger to the pipe
+        tap.note(f"open: {name}, {who.name}: {LATER[name]}")
+        return
     for bare in (True, False):
         place = Place(who, owner)
         try:

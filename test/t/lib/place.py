@@ -127,7 +127,7 @@ class Place:
         try:
             done = subprocess.run(self.who.prefix + argv, env=self.env(**(env or {})),
                                   cwd=cwd or self.src, stdin=stdin, stdout=stdout,
-                                  stderr=subprocess.PIPE, pass_fds=fds, timeout=timeout,
+                                  stderr=subprocess.PIPE, close_fds=not fds, timeout=timeout,
                                   preexec_fn=before, check=False)
         except subprocess.TimeoutExpired as over:
             return Result(-1, text(over.stdout), text(over.stderr), timeout)
