@@ -153,8 +153,12 @@ START_TEST(ours_win)
 	struct caller who = caller_of("/home/me", NULL);
 	struct err e;
 
-	for (size_t i = 0; i < ARRAY_LEN(given); i++)
-		req.env.v[req.env.n++] = given[i];
+	for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+		req.env.n = 1;
+		req.env.v[0] = given[i];
+		CK_FAILS(build(&req, &who, &e), e, ERR_CONFIG_INVALID, "sets this one itself");
+	}
+	req.env.n = 0;
 	CK_WORKS(build(&req, &who, &e), e);
 	is("HOME", "/sand/home");
 	is("TMPDIR", "/sand/tmp");
