@@ -42,6 +42,8 @@ pid_t ns_clone(const struct core *c);
 void ns_write_maps(const struct core *c, pid_t child);
 void ns_enter_ids(const struct core *c);
 void ns_start_holder(struct core *c);
+void ns_end_holder(struct core *c);
+void ns_reap_holder(struct core *c);
 int ns_make_idmap(struct core *c, uint32_t owner_uid, uint32_t owner_gid);
 void ns_set_counters(struct core *c);
 void ns_set_up_net(void);

@@ -124,8 +124,6 @@ static void report_usage(const struct core *c, pid_t init)
 	r.cpu_ms = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
 		   (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
 	cgroup_finish(c, &r);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		; /* holders, which are dead */
 	report_send(&r);
 }
 
@@ -188,11 +186,12 @@ int main(int argc, char **argv)
 		init = clone_init(&c, &plan);
 	if (plan.n.flags & PLAN_ROOT)
 		open_as_root(&c, &stdin_fd);
-	if (c.holder)
-		(void)kill(c.holder, SIGKILL);
+	if (c.holder) /* not needed after all */
+		ns_end_holder(&c);
 	ns_write_maps(&c, init);
 	cgroup_enter(&c, init);
 	handover_send(&c, stdin_fd);
+	ns_reap_holder(&c);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	for (int fd = 0; fd <= 2; fd++)
 		(void)close(fd); /* the command's ends, not ours */

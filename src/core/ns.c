@@ -150,6 +150,23 @@ void ns_start_holder(struct core *c)
 	c->holder = (pid_t)pid;
 }
 
+/* Killed now, reaped when there is time: its end is nobody's to wait for. */
+void ns_end_holder(struct core *c)
+{
+	ns_reap_holder(c);
+	if (c->holder)
+		(void)kill(c->holder, SIGKILL);
+	c->ended = c->holder;
+	c->holder = 0;
+}
+
+void ns_reap_holder(struct core *c)
+{
+	while (c->ended && waitpid(c->ended, NULL, 0) < 0 && errno == EINTR)
+		;
+	c->ended = 0;
+}
+
 /*
  * A user namespace that exists only as the map of the source's mounts: its
  * owner on disk appears as the session's uid, everybody else as themselves, so
@@ -170,8 +187,7 @@ int ns_make_idmap(struct core *c, uint32_t owner_uid, uint32_t owner_gid)
 			 ? -1
 			 : open(path, O_RDONLY | O_CLOEXEC);
 	int saved = errno;
-	(void)kill(c->holder, SIGKILL); /* reaped when the launcher ends */
-	c->holder = 0;
+	ns_end_holder(c);
 	if (fd < 0)
 		core_die(STAGE_MAPS, saved, "the map of the source's owner");
 	return fd;
