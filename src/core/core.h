@@ -16,6 +16,7 @@
 struct core {
 	const struct plan *p;
 	pid_t holder;     /* of the id map's user namespace, 0: none */
+	pid_t ended;      /* the holder before it, killed, not reaped yet */
 	int sync_fd;      /* launcher's and init's ends of a pair; -1 where not needed */
 	int *trees;       /* detached mounts the launcher opened (PLAN_ROOT), by mount index */
 	int root_fd;      /* the new root while it is built */
