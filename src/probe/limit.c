@@ -94,7 +94,8 @@ static void row_signals(struct finding *f)
 	while (made < limit && sigqueue(getpid(), SIGRTMAX, (union sigval){0}) == 0)
 		made++;
 	note(f, "%ld signals of the host's %ld", made, limit);
-	judged(f, "sigqueue", made < limit ? errno : 0, made >= limit);
+	/* Others of the same user may have a few of them. */
+	judged(f, "sigqueue", made < limit ? errno : 0, made >= limit - limit / 100);
 	hold_here();
 }
 
