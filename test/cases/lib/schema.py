@@ -9,7 +9,7 @@ ROW_KEYS = {
     "id", "from", "title", "kind", "why", "refuse", "as", "needs", "serial", "reveals", "base",
     "prepare", "setup", "launch", "cmd", "argv", "args", "steps", "options", "env_host", "env",
     "cwd", "timeout", "grace", "stdin", "stdout", "parallel", "kill", "during", "json",
-    "deadline", "expect", "control", "root", "user",
+    "deadline", "expect", "control", "root", "user", "static",
 }
 EXPECT_KEYS = {
     "rc", "out", "notout", "stdout", "bytes", "code", "message", "maxs", "mins", "host", "noproc",
