@@ -159,7 +159,8 @@ class Place:
 
         def retry(function, path, _):
             try:
-                os.chmod(os.path.dirname(path), 0o700)
+                if path != self.top:  # what it lies in is not ours: /tmp
+                    os.chmod(os.path.dirname(path), 0o700)
                 os.chmod(path, 0o700)
                 function(path)
             except OSError:
