@@ -167,20 +167,7 @@ int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
 {
 	int first = 0;
 
-	*ret = (struct request){
-		.mode = MODE_WORKSPACE_WRITE,
-		.writes = 0,
-		.approval = 2,
-		.wall_ms = LIMIT_UNSET,
-		.grace_ms = LIMIT_UNSET,
-		.cpu_ms = LIMIT_UNSET,
-		.cpus_milli = LIMIT_UNSET,
-		.memory_bytes = LIMIT_UNSET,
-		.pids = LIMIT_UNSET,
-		.disk_bytes = LIMIT_UNSET,
-		.inodes = LIMIT_UNSET,
-		.output_bytes = LIMIT_UNSET,
-	};
+	*ret = request_of_nothing();
 	/* Whatever is wrong with the rest, who asked for JSON gets JSON. */
 	for (int i = 0; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++)
 		ret->json |= strcmp(argv[i], "--json") == 0;

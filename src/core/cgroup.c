@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "core/core.h"
 
 #define CPU_PERIOD_US 100000u
@@ -28,14 +29,7 @@ static int write_at(const char *dir, const char *file, const char *text)
 	char path[MAX_PLAN_PATH + 64];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, file);
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ssize_t n = write(fd, text, strlen(text));
-	int saved = errno;
-	(void)close(fd); /* cgroupfs: the write has taken effect or failed */
-	errno = saved;
-	return n < 0 ? -1 : 0;
+	return file_write_text(path, text);
 }
 
 /* The number after `key` (or the first one with key NULL). */
@@ -45,12 +39,7 @@ static uint64_t read_at(const char *dir, const char *file, const char *key)
 	char text[4096];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, file);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	(void)file_read_text(AT_FDCWD, path, text, sizeof(text));
 	for (char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		size_t k = key ? strlen(key) : 0;

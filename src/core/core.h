@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "plan/plan.h"
@@ -98,6 +99,8 @@ struct watch {
 #define WATCH_FIRST_MS 10u /* doubles from here, so that short commands are seen too */
 void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms);
 bool watch_needed(const struct core *c);
+/* User and system time, in milliseconds. */
+uint64_t watch_cpu_ms(const struct rusage *u);
 
 /* init.c: pid 1 of the sandbox. */
 _Noreturn void init_run(struct core *c);

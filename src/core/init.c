@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "core/core.h"
 
 #define NEVER UINT64_MAX
@@ -53,18 +54,10 @@ struct init {
 /* Reaped in one turn: a tree that ends and starts processes without end must not hold us up. */
 #define MAX_REAPS 64
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
-}
-
 /* A deadline `distance` from now; UINT64_MAX stays never. */
 static uint64_t after(uint64_t distance)
 {
-	return distance > NEVER / 2 ? NEVER : now_ms() + distance;
+	return distance > NEVER / 2 ? NEVER : clock_mono_ms() + distance;
 }
 
 static pid_t parent_of(const char *pid)
@@ -138,9 +131,7 @@ static uint64_t last_pid(void)
 	char text[128];
 	unsigned long pid = 0;
 
-	AUTO_FD int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
+	(void)file_read_text(AT_FDCWD, "/proc/loadavg", text, sizeof(text));
 	/* Behind the last blank: the pid created last, in the reader's pid namespace (proc_loadavg(5)). */
 	const char *last = strrchr(text, ' ');
 	return last && sscanf(last, "%lu", &pid) == 1 ? pid : 0;
@@ -170,8 +161,7 @@ static _Noreturn void finish(struct init *in)
 	off_t at = in->c->p->n.flags & PLAN_STDIN_FILE ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
 
 	if (getrusage(RUSAGE_CHILDREN, &u) == 0)
-		r.cpu_ms = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
-			   (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
+		r.cpu_ms = watch_cpu_ms(&u);
 	if (r.cpu_ms >= in->c->p->n.cpu_ms)
 		r.flags |= REPORT_CPU;
 	r.peak_memory_bytes = (uint64_t)u.ru_maxrss * 1024u;
@@ -246,7 +236,7 @@ static void on_sample(struct init *in)
 {
 	const struct plan_numbers *n = &in->c->p->n;
 
-	watch_sample(in->c, &in->watch, now_ms());
+	watch_sample(in->c, &in->watch, clock_mono_ms());
 	bool memory = n->memory_bytes != UINT64_MAX && in->watch.peak_bytes > n->memory_bytes;
 	bool cpu = n->cpu_ms != UINT64_MAX && in->watch.cpu_ms > n->cpu_ms;
 	if (n->pids != UINT64_MAX && in->watch.tasks + (in->tool_done ? 1u : 0u) >= n->pids)
@@ -277,7 +267,7 @@ static void on_child(struct init *in)
 
 static void on_deadlines(struct init *in)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_mono_ms();
 
 	if (in->phase == PHASE_RUN && now >= in->wall_ms) {
 		in->flags |= REPORT_WALL;
@@ -311,7 +301,7 @@ static int timeout_ms(const struct init *in)
 		next = in->watch.next_ms;
 	if (next == NEVER)
 		return -1;
-	uint64_t now = now_ms();
+	uint64_t now = clock_mono_ms();
 	uint64_t left = next > now ? next - now : 0;
 	return left > 3600000 ? 3600000 : (int)left;
 }

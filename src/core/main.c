@@ -121,8 +121,7 @@ static void report_usage(const struct core *c, pid_t init)
 	r.status = status;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		r.flags |= REPORT_INIT_DIED;
-	r.cpu_ms = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
-		   (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
+	r.cpu_ms = watch_cpu_ms(&u);
 	cgroup_finish(c, &r);
 	report_send(&r);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Namespaces: one clone3 for all of them, id maps, the counters of the user
- * namespace, loopback, names, keyring. Every function here runs before any
- * foreign code exists; the plan only supplies ids, which the decoder has
- * checked are not 0, and a host name.
+ * Namespaces: one clone3 for those that init must be born in, the others made
+ * by init itself; id maps, the counters of the user namespace, loopback, names,
+ * keyring. Every function here runs before any foreign code exists; the plan
+ * only supplies ids, which the decoder has checked are not 0, and a host name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,20 +22,9 @@
 #include <linux/keyctl.h>
 
 #include "base/base.h"
+#include "base/file.h"
 #include "core/core.h"
 #include "core/sys.h"
-
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ssize_t n = write(fd, text, strlen(text));
-	int saved = errno;
-	(void)close(fd); /* procfs: the write has taken effect or failed */
-	errno = saved;
-	return n == (ssize_t)strlen(text) ? 0 : -1;
-}
 
 /* Needs clone3(2). With user namespaces switched off: EPERM, ENOSPC or EUSERS. */
 pid_t ns_clone(const struct core *c)
@@ -63,7 +52,7 @@ static void write_map(pid_t pid, const char *file, uint32_t inside, uint32_t out
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	(void)snprintf(line, sizeof(line), "%u %u 1\n", inside, outside);
-	if (write_file(path, line) < 0)
+	if (file_write_text(path, line) < 0)
 		core_die(STAGE_MAPS, errno, file);
 }
 
@@ -77,7 +66,7 @@ void ns_write_maps(const struct core *c, pid_t child)
 
 	if (!(c->p->n.flags & PLAN_ROOT)) {
 		(void)snprintf(path, sizeof(path), "/proc/%d/setgroups", (int)child);
-		if (write_file(path, "deny") < 0)
+		if (file_write_text(path, "deny") < 0)
 			core_die(STAGE_MAPS, errno, "setgroups");
 	}
 	write_map(child, "uid_map", c->p->n.uid, c->p->n.outer_uid);
@@ -128,7 +117,7 @@ static int idmap_write(pid_t pid, const char *file, uint32_t from, uint32_t to)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	idmap_text(text, sizeof(text), from, to);
-	return write_file(path, text);
+	return file_write_text(path, text);
 }
 
 /* A process that holds a fresh user namespace, and nothing else, until it is killed. */
@@ -205,17 +194,17 @@ void ns_set_counters(struct core *c)
 	bool lost = false;
 
 	/* Without a user namespace of its own nobody here can make any other. */
-	lost |= write_file("/proc/sys/user/max_user_namespaces", "0") < 0;
+	lost |= file_write_text("/proc/sys/user/max_user_namespaces", "0") < 0;
 	if (c->p->n.inotify_instances) {
 		(void)snprintf(text, sizeof(text), "%u", c->p->n.inotify_instances);
-		lost |= write_file("/proc/sys/user/max_inotify_instances", text) < 0;
+		lost |= file_write_text("/proc/sys/user/max_inotify_instances", text) < 0;
 	}
 	if (c->p->n.inotify_watches) {
 		(void)snprintf(text, sizeof(text), "%u", c->p->n.inotify_watches);
-		lost |= write_file("/proc/sys/user/max_inotify_watches", text) < 0;
+		lost |= file_write_text("/proc/sys/user/max_inotify_watches", text) < 0;
 	}
 	/* In our own network namespace a low port means nothing: let servers have them. */
-	(void)write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+	(void)file_write_text("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 	if (lost)
 		c->lost |= REPORT_NO_SYSCTL;
 }

@@ -16,7 +16,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "base/file.h"
 #include "core/core.h"
 
 #define SAMPLE_MIN_MS 100u
@@ -29,10 +29,7 @@ static size_t read_proc(int proc, const char *pid, const char *file, char *buf, 
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", pid, file);
-	AUTO_FD int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, len - 1);
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
+	return file_read_text(proc, path, buf, len);
 }
 
 static uint64_t kib_after(const char *text, const char *key)
@@ -87,14 +84,17 @@ static uint64_t used_bytes(int fd)
 	return (uint64_t)(s.f_blocks - s.f_bfree) * (uint64_t)s.f_bsize;
 }
 
+uint64_t watch_cpu_ms(const struct rusage *u)
+{
+	return (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000u +
+	       (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) / 1000u;
+}
+
 static uint64_t cpu_of_reaped(void)
 {
 	struct rusage u;
 
-	if (getrusage(RUSAGE_CHILDREN, &u) < 0)
-		return 0;
-	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000u +
-	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000u;
+	return getrusage(RUSAGE_CHILDREN, &u) < 0 ? 0 : watch_cpu_ms(&u);
 }
 
 static uint64_t next_distance(const struct core *c, struct watch *w, uint64_t bytes)

@@ -8,12 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/term.h"
 
-/* How deep a call may call again; counts down at each level. */
-#define DEPTH_LEFT "3"
-
 static const char *const passed[] = {"PATH", "LANG", "TERM", "TZ", "COLORTERM", "NO_COLOR"};
+
+/* What sandglass sets, and nobody else can: first the places, then what says where the command is. */
+enum { OUR_HOME, OUR_TMP, OUR_CACHE, OUR_ROOT, OUR_MARK, OUR_SESSION, OUR_CALL, OUR_DEPTH };
+static const char *const ours[] = {
+	[OUR_HOME] = "HOME",
+	[OUR_TMP] = "TMPDIR",
+	[OUR_CACHE] = "XDG_CACHE_HOME",
+	[OUR_ROOT] = "AGENT_ROOT",
+	[OUR_MARK] = "SANDGLASS",
+	[OUR_SESSION] = "SESSION_ID",
+	[OUR_CALL] = "SANDGLASS_CALL",
+	[OUR_DEPTH] = "SANDGLASS_DEPTH_LEFT",
+};
 
 /* Toolchains that look for their root below HOME, which is another one inside. */
 static const struct {
@@ -109,12 +120,7 @@ static bool is_name(const char *s, size_t n)
 
 static bool is_ours(const char *name)
 {
-	static const char *const ours[] = {"HOME",           "TMPDIR",
-					   "XDG_CACHE_HOME", "AGENT_ROOT",
-					   "SANDGLASS",      "SESSION_ID",
-					   "SANDGLASS_CALL", "SANDGLASS_DEPTH_LEFT"};
-
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		if (strcmp(name, ours[i]) == 0)
 			return true;
 	return false;
@@ -150,19 +156,14 @@ static int add_named(struct environment *env, const struct request *req, const s
 int environment_build(struct environment *env, const struct request *req, const struct caller *who,
 		      const char *session, const char *call, struct err *e)
 {
-	const struct {
-		const char *name, *value;
-	} ours[] = {
-		{"HOME", "/sand/home"},
-		{"TMPDIR", "/sand/tmp"},
-		{"XDG_CACHE_HOME", "/sand/cache"},
-		{"AGENT_ROOT", "/sand"},
-		{"SANDGLASS", "1"},
-		{"SESSION_ID", session},
-		{"SANDGLASS_CALL", call},
-		{"SANDGLASS_DEPTH_LEFT", DEPTH_LEFT},
+	char depth[16];
+	const char *const values[ARRAY_LEN(ours)] = {
+		[OUR_HOME] = "/sand/home", [OUR_TMP] = "/sand/tmp", [OUR_CACHE] = "/sand/cache",
+		[OUR_ROOT] = "/sand",      [OUR_MARK] = "1",        [OUR_SESSION] = session,
+		[OUR_CALL] = call,         [OUR_DEPTH] = depth,
 	};
 
+	(void)snprintf(depth, sizeof(depth), "%u", DEPTH_LEFT);
 	env->n = 0;
 	memset(env->v, 0, sizeof(env->v));
 	if (add_passed(env, who, e) < 0)
@@ -171,15 +172,12 @@ int environment_build(struct environment *env, const struct request *req, const 
 		return -1;
 	if (add_named(env, req, who, e) < 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
+		const char *value = values[i];
 		/* Without a boundary there is no /sand: places stay the caller's own. */
-		if (req->mode == MODE_FULL_ACCESS && i < 4) {
-			const char *value = i == 0 ? who->home : NULL;
-			if (value && set(env, ours[i].name, value, e) < 0)
-				return -1;
-			continue;
-		}
-		if (set(env, ours[i].name, ours[i].value, e) < 0)
+		if (req->mode == MODE_FULL_ACCESS && i <= OUR_ROOT)
+			value = i == OUR_HOME ? who->home : NULL;
+		if (value && set(env, ours[i], value, e) < 0)
 			return -1;
 	}
 	return 0;

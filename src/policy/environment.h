@@ -9,6 +9,8 @@
 #include "policy/source.h"
 
 #define MAX_ENV 512
+/* How deep a call may call again; counts down at each level. */
+#define DEPTH_LEFT 3u
 
 struct environment {
 	char *v[MAX_ENV + 1]; /* NULL-terminated, owned */

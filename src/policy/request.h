@@ -30,6 +30,25 @@ struct request {
 	int argc;
 };
 
+/* The defaults: what a call without any option asks for. */
+static inline struct request request_of_nothing(void)
+{
+	return (struct request){
+		.mode = MODE_WORKSPACE_WRITE,
+		.writes = 0,
+		.approval = 2,
+		.wall_ms = LIMIT_UNSET,
+		.grace_ms = LIMIT_UNSET,
+		.cpu_ms = LIMIT_UNSET,
+		.cpus_milli = LIMIT_UNSET,
+		.memory_bytes = LIMIT_UNSET,
+		.pids = LIMIT_UNSET,
+		.disk_bytes = LIMIT_UNSET,
+		.inodes = LIMIT_UNSET,
+		.output_bytes = LIMIT_UNSET,
+	};
+}
+
 struct caller {
 	uid_t uid;
 	gid_t gid;

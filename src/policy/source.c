@@ -148,8 +148,7 @@ static void find_top(const struct caller *who, char top[PATH_TEXT])
 	}
 }
 
-/* Places where a view of our own stands: nothing of the host can appear there. */
-static int check_place(const struct resolved *dir, const char *what, struct err *e)
+int source_check_place(const struct resolved *dir, const char *what, struct err *e)
 {
 	static const char *const ours[] = {"/sand", "/proc", "/sys", "/dev"};
 	char shown[SHOWN];
@@ -221,7 +220,7 @@ int source_find(const struct request *req, const struct caller *who, const struc
 	if (check_system(&r, e) < 0)
 		return -1;
 	/* A work tree around a home is refused as what it is, not silently made smaller. */
-	if (refused_check(refused, "source", &r, e) < 0 || check_place(&r, "source", e) < 0)
+	if (refused_check(refused, "source", &r, e) < 0 || source_check_place(&r, "source", e) < 0)
 		return -1;
 	ret->given = true;
 	memcpy(ret->path, r.path, sizeof(r.path));

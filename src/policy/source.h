@@ -34,6 +34,12 @@ NODISCARD int refused_check(const struct refused *r, const char *what, const str
 			    struct err *e);
 
 /*
+ * CONFIG_INVALID for a path below /sand, /proc, /sys or /dev: a view of our own
+ * stands there, and nothing of the host can appear. `what` as above.
+ */
+NODISCARD int source_check_place(const struct resolved *dir, const char *what, struct err *e);
+
+/*
  * Top of the git work tree around the working directory, else the working
  * directory; or --source, or none. Reads nothing of the directory but whether
  * `.git` is there.

@@ -167,15 +167,11 @@ static void writable_places(const struct view *v, const struct source *src, stru
 /* What no option opens: our own places inside, the host's /tmp, things that are no files. */
 static int check_grant(const struct resolved *r, const char *option, struct err *e)
 {
-	static const char *const ours[] = {"/sand", "/proc", "/sys", "/dev"};
 	char shown[SHOWN];
 
+	if (source_check_place(r, option, e) < 0)
+		return -1;
 	(void)term_escape_cut(shown, sizeof(shown), r->path, strlen(r->path));
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		if (path_is_below(ours[i], r->path))
-			return err_set(e, ERR_CONFIG_INVALID,
-				       "%s %s: %s is the sandbox's own inside", option, shown,
-				       ours[i]);
 	if (strcmp(r->path, "/tmp") == 0 || strcmp(r->path, "/var/tmp") == 0) {
 		(void)err_set(e, ERR_CONFIG_INVALID, "%s %s: inside, %s is private", option, shown,
 			      shown);

@@ -17,18 +17,10 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/file.h"
 #include "base/num.h"
 
 #define LEAF "sandglass-"
-
-static size_t read_text(const char *path, char *buf, size_t len)
-{
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, len - 1);
-
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
 
 static bool has_word(const char *text, const char *word)
 {
@@ -108,7 +100,7 @@ static void take_ceilings(struct cgroups *g, const char *dir)
 		unsigned long long value = 0;
 		unsigned long long period = 0;
 		(void)snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
-		if (!read_text(path, text, sizeof(text)))
+		if (!file_read_text(AT_FDCWD, path, text, sizeof(text)))
 			continue;
 		int n = sscanf(text, "%llu %llu", &value, &period); /* "max" is none */
 		if (n >= 1 && i < 2)
@@ -137,7 +129,7 @@ static bool find_v2(struct cgroups *g, const char *lines)
 		while (n > strlen(mount) && dir[n - 1] == '/')
 			dir[--n] = '\0';
 		(void)snprintf(file, sizeof(file), "%s/cgroup.subtree_control", dir);
-		(void)read_text(file, text, sizeof(text));
+		(void)file_read_text(AT_FDCWD, file, text, sizeof(text));
 		(void)snprintf(file, sizeof(file), "%s/cgroup.procs", dir);
 		if (access(dir, W_OK) == 0 && access(file, W_OK) == 0 && has_word(text, "memory")) {
 			g->kind = CGROUP_KIND_V2;
@@ -161,7 +153,8 @@ void cgroups_find(struct cgroups *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	ret->max_memory = ret->max_pids = ret->max_cpus_milli = LIMIT_NONE;
-	if (!read_text("/proc/self/cgroup", lines, sizeof(lines)) || find_v2(ret, lines))
+	if (!file_read_text(AT_FDCWD, "/proc/self/cgroup", lines, sizeof(lines)) ||
+	    find_v2(ret, lines))
 		return;
 	find_v1(lines, "memory", ret->base[CGROUP_V1_MEMORY]);
 	find_v1(lines, "pids", ret->base[CGROUP_V1_PIDS]);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/file.h"
 #include "base/term.h"
 #include "run/job.h"
 
@@ -51,11 +52,9 @@ static void explain_namespaces(const struct job *j, const struct report *r, stru
 		      strerror(r->sys));
 	(void)err_hint(e, "see `sandglass doctor`; in a container, allow user namespaces to it");
 	for (size_t i = 0; i < ARRAY_LEN(causes); i++) {
-		AUTO_FD int fd = open(causes[i].file, O_RDONLY | O_CLOEXEC);
-		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-		text[n > 0 ? n : 0] = '\0';
+		(void)file_read_text(AT_FDCWD, causes[i].file, text, sizeof(text));
 		text[strcspn(text, "\n")] = '\0';
-		if (n > 0 && strcmp(text, causes[i].value) == 0)
+		if (strcmp(text, causes[i].value) == 0)
 			(void)err_hint(e, "%s", causes[i].hint);
 	}
 }

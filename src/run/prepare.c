@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/file.h"
 #include "base/term.h"
 #include "run/job.h"
 #include "run/sockets.h"
@@ -22,15 +23,6 @@
 
 #define INNER_ID 1000u /* inside, where the caller's own id is 0 in a nested namespace */
 #define SHOWN 512
-
-static size_t read_text(const char *path, char *buf, size_t len)
-{
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, len - 1);
-
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
 
 /* Whether all ids of the host are ours to map, i.e. this is no user namespace. */
 static bool has_all_ids(void)
@@ -40,7 +32,7 @@ static bool has_all_ids(void)
 	unsigned int outside = 0;
 	unsigned int count = 0;
 
-	if (!read_text("/proc/self/uid_map", text, sizeof(text)) ||
+	if (!file_read_text(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) ||
 	    sscanf(text, "%u %u %u", &inside, &outside, &count) != 3)
 		return false;
 	return inside == 0 && outside == 0 && count == UINT32_MAX;
@@ -118,7 +110,8 @@ static int decide_ids_user(struct job *j, struct err *e)
 	n->uid = j->who.uid ? j->who.uid : INNER_ID;
 	n->gid = j->who.gid ? j->who.gid : INNER_ID;
 	/* Root of a user namespace that the host's root made is the host's root. */
-	if (j->who.uid != 0 || !read_text("/proc/self/uid_map", text, sizeof(text)) ||
+	if (j->who.uid != 0 ||
+	    !file_read_text(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) ||
 	    sscanf(text, "%u %u", &inside, &outside) != 2 || outside != 0)
 		return 0;
 	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
@@ -212,11 +205,12 @@ static void decide_counters(struct plan_numbers *n)
 
 	n->inotify_instances = 32;
 	n->inotify_watches = 65536;
-	size_t len = read_text("/proc/sys/fs/inotify/max_user_instances", text, sizeof(text));
+	size_t len = file_read_text(AT_FDCWD, "/proc/sys/fs/inotify/max_user_instances", text,
+				    sizeof(text));
 	text[len ? len - 1 : 0] = '\0';
 	if (len && num_parse(text, 1, UINT32_MAX, &value, &ignored) == 0)
 		n->inotify_instances = (uint32_t)(value < 64 ? 16 : value / 4);
-	len = read_text("/proc/sys/fs/inotify/max_user_watches", text, sizeof(text));
+	len = file_read_text(AT_FDCWD, "/proc/sys/fs/inotify/max_user_watches", text, sizeof(text));
 	text[len ? len - 1 : 0] = '\0';
 	if (len && num_parse(text, 1, UINT32_MAX, &value, &ignored) == 0)
 		n->inotify_watches = (uint32_t)(value / 2);

@@ -270,7 +270,7 @@ int result_write(const struct job *j, struct buf *out, struct err *e)
 	write_usage(j, &o);
 	json_kv_null(&o, "changes"); /* direct: they are in the source, nobody has counted them */
 	write_sandbox(j, &o);
-	json_kv_uint(&o, "depth_left", 3);
+	json_kv_uint(&o, "depth_left", DEPTH_LEFT);
 	json_obj_end(&o);
 	return json_finish(&o, ERR_OUTPUT_LIMIT, e);
 }

@@ -162,18 +162,3 @@ static inline struct caller caller_of(const char *home, char **env)
 			       .env = env ? env : no_env,
 			       .ram_bytes = UINT64_C(8) << 30};
 }
-
-static inline struct request request_of_nothing(void)
-{
-	return (struct request){.mode = MODE_WORKSPACE_WRITE,
-				.approval = 2,
-				.wall_ms = LIMIT_UNSET,
-				.grace_ms = LIMIT_UNSET,
-				.cpu_ms = LIMIT_UNSET,
-				.cpus_milli = LIMIT_UNSET,
-				.memory_bytes = LIMIT_UNSET,
-				.pids = LIMIT_UNSET,
-				.disk_bytes = LIMIT_UNSET,
-				.inodes = LIMIT_UNSET,
-				.output_bytes = LIMIT_UNSET};
-}

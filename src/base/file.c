@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One open, one read or write, one close.
+ */
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+size_t file_read_text(int dir, const char *path, char *ret, size_t len)
+{
+	AUTO_FD int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, len - 1);
+
+	ret[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+int file_write_text(const char *path, const char *text)
+{
+	size_t len = strlen(text);
+	AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	/* The write itself takes effect or fails: closing such a file has nothing to say. */
+	return fd >= 0 && write(fd, text, len) == (ssize_t)len ? 0 : -1;
+}

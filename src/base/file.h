@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small files of /proc, /sys and the cgroup filesystems, read or written whole
+ * with one call, as these want it.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * Reads up to len - 1 bytes of `path` (below the open directory `dir`, or
+ * AT_FDCWD) and ends them with a NUL; len is at least 1. The count read; 0 with
+ * an empty text if the file is empty or cannot be read (errno says why not).
+ */
+size_t file_read_text(int dir, const char *path, char *ret, size_t len);
+
+/* Writes the text to a file that is there. 0, or -1 with errno. */
+int file_write_text(const char *path, const char *text);
