@@ -61,6 +61,33 @@ int path_clean(const char *path, char ret[PATH_TEXT], struct err *e)
 	return 0;
 }
 
+bool path_lexical(const char *path, char ret[PATH_TEXT])
+{
+	size_t n = 0;
+
+	if (path[0] != '/')
+		return false;
+	while (*path) {
+		size_t len = strcspn(path, "/");
+		if (len == 2 && memcmp(path, "..", 2) == 0) {
+			while (n && ret[--n] != '/')
+				;
+		} else if (len && !(len == 1 && *path == '.')) {
+			if (n + 1 + len + 1 > PATH_TEXT)
+				return false;
+			ret[n++] = '/';
+			memcpy(ret + n, path, len);
+			n += len;
+		}
+		path += len;
+		path += *path == '/';
+	}
+	if (!n)
+		ret[n++] = '/';
+	ret[n] = '\0';
+	return true;
+}
+
 int path_join(const char *dir, const char *name, char *ret, size_t cap, struct err *e)
 {
 	size_t dn = strlen(dir), nn = strlen(name);

@@ -19,6 +19,13 @@
  */
 NODISCARD int path_clean(const char *path, char ret[PATH_TEXT], struct err *e);
 
+/*
+ * Where an absolute path would lead if nothing on it were a link: `.` and `..` are
+ * taken away by their text alone. Only for what does not exist. False: not
+ * absolute, or too long.
+ */
+bool path_lexical(const char *path, char ret[PATH_TEXT]);
+
 /* dir + "/" + name (relative, not empty), as it is; CONFIG_INVALID if it needs cap bytes or more. */
 NODISCARD int path_join(const char *dir, const char *name, char *ret, size_t cap, struct err *e);
 

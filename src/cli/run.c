@@ -109,11 +109,46 @@ static int write_result(const struct job *j, struct err *e)
 	return cli_write(STDOUT_FILENO, out.p, out.n, e);
 }
 
+/* What the guard did and saw: things were moved, so it is told in quiet runs too. */
+static void tell_guarded(const struct job *j)
+{
+	const struct guard_flag *f = NULL;
+	const struct guard_denial *d = NULL;
+	size_t flags = j->guard ? guard_flags(j->guard, &f) : 0;
+	size_t denials = j->guard && !j->req->quiet ? guard_denials(j->guard, &d) : 0;
+	AUTO_BUF out = BUF_INIT((size_t)1 << 26);
+	struct err ignored = {0};
+
+	for (size_t i = 0; i < flags; i++) {
+		(void)buf_str(&out, "sandglass: ");
+		(void)buf_str(&out, f[i].action == GUARD_QUARANTINED ? "quarantined "
+				    : f[i].action == GUARD_STUCK     ? "could not be moved: "
+								     : "changed from outside: ");
+		(void)term_escape(&out, f[i].path, strlen(f[i].path));
+		(void)buf_str(&out, ": ");
+		(void)term_escape(&out, f[i].why, strlen(f[i].why));
+		if (f[i].restore) {
+			(void)buf_str(&out, "; to put it back: ");
+			(void)term_escape(&out, f[i].restore, strlen(f[i].restore));
+		}
+		(void)buf_char(&out, '\n');
+	}
+	for (size_t i = 0; i < denials; i++) {
+		(void)buf_str(&out, "sandglass: hint: ");
+		(void)term_escape(&out, d[i].hint, strlen(d[i].hint));
+		(void)buf_char(&out, '\n');
+	}
+	if (out.n && cli_write(STDERR_FILENO, out.p, out.n, &ignored) < 0)
+		return; /* nowhere to tell it; the result and the quarantine have it */
+}
+
 static int finish(struct job *j)
 {
 	struct err e = {0};
 	int status = j->status;
 
+	if (!j->req->json)
+		tell_guarded(j);
 	if (j->req->json) {
 		if (write_result(j, &e) < 0)
 			status = cli_fail(&e, 125);

@@ -16,13 +16,14 @@
 
 struct core {
 	const struct plan *p;
-	pid_t holder;     /* of the id map's user namespace, 0: none */
-	pid_t ended;      /* the holder before it, killed, not reaped yet */
-	int sync_fd;      /* launcher's and init's ends of a pair; -1 where not needed */
-	int *trees;       /* detached mounts the launcher opened (PLAN_ROOT), by mount index */
-	int root_fd;      /* the new root while it is built */
-	dev_t own_dev[2]; /* devices of our own tmpfs: root and /sand */
-	int dir_fd;       /* the target directory used last, -1: none */
+	pid_t holder;          /* of the id map's user namespace, 0: none */
+	pid_t ended;           /* the holder before it, killed, not reaped yet */
+	int sync_fd;           /* launcher's and init's ends of a pair; -1 where not needed */
+	int user_ns, mount_ns; /* of the sandbox, for the launcher; -1: no pins */
+	int *trees;            /* detached mounts the launcher opened (PLAN_ROOT), by mount index */
+	int root_fd;           /* the new root while it is built */
+	dev_t own_dev[2];      /* devices of our own tmpfs: root and /sand */
+	int dir_fd;            /* the target directory used last, -1: none */
 	const char *dir_path;
 	size_t dir_len;
 	bool dir_own;
@@ -61,6 +62,7 @@ void mount_attach(struct core *c, int tree, const char *dst, bool is_dir);
 void mount_bind_inside(struct core *c, const char *src, const char *dst, bool is_dir,
 		       uint64_t attrs);
 void mount_mask(struct core *c, const char *dst, bool optional, uint64_t attrs);
+int mount_pin(struct core *c, const struct plan_mount *m);
 void devices_build(struct core *c);
 void devices_build_proc(struct core *c);
 void devices_open_pty(struct core *c);
@@ -80,6 +82,10 @@ void seccomp_load(void);
 
 /* stdio.c: a descriptor to use as stdin */
 int stdio_reopen_file(const struct core *c);
+
+/* again.c: the launcher waits for init, and puts back pins that the host undid. */
+void again_open(struct core *c, pid_t init);
+int again_wait(struct core *c, pid_t init, struct rusage *ret);
 
 /* handover.c */
 void handover_send(const struct core *c, int stdin_fd);

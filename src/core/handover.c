@@ -104,8 +104,7 @@ bool handover_receive(struct core *c)
 	c->trees = malloc(MAX_PLAN_MOUNTS * sizeof(*c->trees));
 	if (!c->trees)
 		return false;
-	for (size_t i = 0; i < MAX_PLAN_MOUNTS; i++)
-		c->trees[i] = -1;
+	memset(c->trees, 0xff, MAX_PLAN_MOUNTS * sizeof(*c->trees)); /* all -1 */
 	do {
 		if (!receive_one(c, &h, fds))
 			return false;

@@ -82,6 +82,7 @@ static _Noreturn void child_run(struct core *c, struct plan *plan)
 	/* Set again after the change of ids, which clears it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		core_die(STAGE_PARENT, errno, "PDEATHSIG");
+	(void)close(CORE_FD_AGAIN); /* the launcher's alone */
 	ns_set_up_net();
 	if (!handover_receive(c))
 		_exit(125);
@@ -109,15 +110,12 @@ static _Noreturn void child_run(struct core *c, struct plan *plan)
 }
 
 /* Init has ended: what it cost, and whether it could say how the command ended. */
-static void report_usage(const struct core *c, pid_t init)
+static void report_usage(struct core *c, pid_t init)
 {
 	struct report r = {.kind = REPORT_USAGE};
 	struct rusage u;
-	int status = 0;
 
-	while (wait4(init, &status, 0, &u) < 0)
-		if (errno != EINTR)
-			core_die(STAGE_FORK, errno, "wait for init");
+	int status = again_wait(c, init, &u);
 	r.status = status;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		r.flags |= REPORT_INIT_DIED;
@@ -159,6 +157,8 @@ int main(int argc, char **argv)
 	struct plan plan = {.argc = 0};
 	struct core c = {.p = &plan,
 			 .sync_fd = -1,
+			 .user_ns = -1,
+			 .mount_ns = -1,
 			 .root_fd = -1,
 			 .dir_fd = -1,
 			 .sand_fd = -1,
@@ -189,6 +189,7 @@ int main(int argc, char **argv)
 		ns_end_holder(&c);
 	ns_write_maps(&c, init);
 	cgroup_enter(&c, init);
+	again_open(&c, init);
 	handover_send(&c, stdin_fd);
 	ns_reap_holder(&c);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -86,8 +86,17 @@ static int open_dir(const struct core *c, const char *path, size_t len)
 	return fd;
 }
 
-/* Splits an absolute path; the parent is open as c->dir_fd, the last part is returned. */
-static const char *enter_parent(struct core *c, const char *path)
+/* Whether an error says that a host's directory is gone, or no directory, by now. */
+static bool is_gone(int sys)
+{
+	return sys == ENOENT || sys == ENOTDIR || sys == ELOOP || sys == EROFS;
+}
+
+/*
+ * Splits an absolute path; the parent is open as c->dir_fd, the last part is
+ * returned. NULL: it may be missing (`optional`) and is.
+ */
+static const char *try_parent(struct core *c, const char *path, bool optional)
 {
 	const char *slash = strrchr(path, '/');
 	size_t len = (size_t)(slash - path);
@@ -99,12 +108,19 @@ static const char *enter_parent(struct core *c, const char *path)
 		return slash + 1;
 	forget_dir(c);
 	c->dir_fd = open_dir(c, path, len);
+	if (c->dir_fd < 0 && optional && is_gone(errno))
+		return NULL;
 	if (c->dir_fd < 0)
 		core_die(STAGE_TARGET, errno, path);
 	c->dir_own = is_own(c, c->dir_fd);
 	c->dir_path = path; /* of the plan or a literal: both outlive the build */
 	c->dir_len = len;
 	return slash + 1;
+}
+
+static const char *enter_parent(struct core *c, const char *path)
+{
+	return try_parent(c, path, false);
 }
 
 /* What a mount needs below it: a directory or an empty file of the same kind. */
@@ -275,8 +291,10 @@ void mount_bind_inside(struct core *c, const char *src, const char *dst, bool is
 void mount_mask(struct core *c, const char *dst, bool optional, uint64_t attrs)
 {
 	struct stat st;
-	const char *name = enter_parent(c, dst);
+	const char *name = try_parent(c, dst, optional);
 
+	if (!name)
+		return;
 	if (fstatat(c->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		if (optional)
 			return;
@@ -284,6 +302,43 @@ void mount_mask(struct core *c, const char *dst, bool optional, uint64_t attrs)
 	}
 	bool is_dir = S_ISDIR(st.st_mode);
 	mount_bind_inside(c, is_dir ? "/.mask-dir" : "/.mask-file", dst, is_dir, attrs);
+}
+
+/*
+ * Binds what lies at a path of the host's, seen through the new root, over
+ * itself, with what is mounted below: a mount point can be neither renamed nor
+ * removed, and without MOUNT_WRITE nothing in it changes. A link is bound as a
+ * link. Never makes anything; what is gone by now is skipped. Returns errno.
+ */
+int mount_pin(struct core *c, const struct plan_mount *m)
+{
+	struct attr ro = {.set = ATTR_RDONLY};
+
+	const char *name = try_parent(c, m->dst, true);
+	if (!name)
+		return ENOENT;
+	int tree = sys_open_tree(c->dir_fd, name,
+				 TREE_CLONE | TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+	if (tree < 0)
+		return errno;
+	int sys = 0;
+	if ((!(m->flags & MOUNT_WRITE) &&
+	     sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &ro) < 0) ||
+	    sys_move_mount(tree, "", c->dir_fd, name, MOVE_FROM_EMPTY) < 0)
+		sys = errno;
+	(void)close(tree);
+	return sys;
+}
+
+/* Replaced on the host just now: what came in its place is pinned instead. */
+static void put_pin(struct core *c, const struct plan_mount *m)
+{
+	int sys = mount_pin(c, m);
+
+	for (int tries = 0; tries < 5 && (sys == ENOTDIR || sys == EINVAL); tries++)
+		sys = mount_pin(c, m);
+	if (sys && !is_gone(sys))
+		core_die(STAGE_MASK, sys, m->dst);
 }
 
 static void build_root(struct core *c)
@@ -356,6 +411,9 @@ static void put(struct core *c, size_t i)
 		break;
 	case MOUNT_MASK:
 		mount_mask(c, m->dst, m->flags & MOUNT_OPTIONAL, ATTR_RDONLY | ATTR_PLAIN);
+		break;
+	case MOUNT_PIN:
+		put_pin(c, m);
 		break;
 	case MOUNT_KINDS:
 		break;

@@ -90,6 +90,11 @@ static inline long sys_clone3(const struct clone_args *args)
 	return syscall(SYS_clone3, args, sizeof(*args));
 }
 
+static inline int sys_pidfd_open(pid_t pid)
+{
+	return (int)syscall(434, pid, 0);
+}
+
 static inline int sys_close_range(unsigned int first, unsigned int last, unsigned int flags)
 {
 	return (int)syscall(436, first, last, flags);

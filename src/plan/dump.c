@@ -105,7 +105,8 @@ static void put_numbers(struct buf *out, const struct plan *p)
 
 static void put_mount(struct buf *out, const struct plan_mount *m)
 {
-	static const char *const kinds[MOUNT_KINDS] = {"dir", "symlink", "file", "bind", "mask"};
+	static const char *const kinds[MOUNT_KINDS] = {"dir",  "symlink", "file",
+						       "bind", "mask",    "pin"};
 
 	put_text(out, m->kind < MOUNT_KINDS ? kinds[m->kind] : "?", m->dst, strlen(m->dst));
 	if (m->kind == MOUNT_SYMLINK)

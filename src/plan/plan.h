@@ -22,7 +22,7 @@
 
 /* Limits of a plan; a decoder refuses what is over them. */
 #define MAX_PLAN_BYTES (8u << 20) /* argv and environment are at most 6 MiB on Linux */
-#define MAX_PLAN_MOUNTS 512u      /* far below fs.mount-max (100,000) */
+#define MAX_PLAN_MOUNTS 4608u     /* 512, and 4,096 pins; far below fs.mount-max (100,000) */
 #define MAX_PLAN_STRINGS 2097152u /* argv or environment entries */
 #define MAX_PLAN_PATH 4096u       /* PATH_MAX, its NUL included */
 #define MAX_PLAN_FILE 65536u      /* content of one made file */
@@ -43,6 +43,7 @@ enum plan_mount_kind {
 	MOUNT_FILE,    /* make a file with `src` as its content */
 	MOUNT_BIND,    /* bind host path `src`, with what is mounted below it */
 	MOUNT_MASK,    /* cover what is there with something empty and unreadable */
+	MOUNT_PIN,     /* bind what is there over itself: it cannot be renamed or removed */
 	MOUNT_KINDS,
 };
 

@@ -9,10 +9,11 @@
 
 /* Descriptors that core finds open when it starts. */
 enum core_fd {
-	CORE_FD_PLAN = 3, /* sealed memfd */
-	CORE_FD_CTL = 4,  /* SOCK_SEQPACKET: reports out, orders in; end of file ends the tree */
-	CORE_FD_UID = 5,  /* with PLAN_ROOT: holds the lock on the session's uid */
-	CORE_FD_END = 6,
+	CORE_FD_PLAN = 3,  /* sealed memfd */
+	CORE_FD_CTL = 4,   /* SOCK_SEQPACKET: reports out, orders in; end of file ends the tree */
+	CORE_FD_UID = 5,   /* with PLAN_ROOT: holds the lock on the session's uid */
+	CORE_FD_AGAIN = 6, /* SOCK_SEQPACKET to the launcher: pins to be put back */
+	CORE_FD_END = 7,
 };
 
 #define REPORT_TEXT_MAX 480
@@ -99,4 +100,13 @@ enum order_kind {
 struct order {
 	uint32_t kind;
 	uint32_t value;
+};
+
+/*
+ * On CORE_FD_AGAIN: the host has replaced what the pin with this index in the
+ * plan held, so the kernel has dropped it. Answered with `sys` filled in.
+ */
+struct again {
+	uint32_t mount;
+	int32_t sys; /* errno; 0: it is there again */
 };

@@ -1,150 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/gitid.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "policy/gitconfig.h"
 
-struct reader {
-	const char *p, *end;
+struct found {
+	struct git_identity *id;
+	git_include *include;
+	void *self;
 };
 
-/* One section or key word: letters, digits, `-` and `.`; as much as fits, the rest is skipped. */
-static void read_word(struct reader *r, char *ret, size_t cap)
+static bool take(void *self, const struct gitconfig_entry *entry)
 {
-	size_t n = 0;
+	const struct found *f = self;
+	const struct {
+		const char *section, *key;
+		char *to;
+	} wanted[] = {
+		{"user", "name", f->id->name},
+		{"user", "email", f->id->email},
+		{"init", "defaultbranch", f->id->branch},
+	};
 
-	while (r->p < r->end && (isalnum((unsigned char)*r->p) || *r->p == '-' || *r->p == '.')) {
-		if (n + 1 < cap)
-			ret[n++] = *r->p;
-		r->p++;
-	}
-	ret[n] = '\0';
-}
-
-static void skip_blank(struct reader *r)
-{
-	while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\r'))
-		r->p++;
-}
-
-static void skip_line(struct reader *r)
-{
-	while (r->p < r->end && *r->p != '\n')
-		r->p++;
-	if (r->p < r->end)
-		r->p++;
-}
-
-/* A backslash: what follows it. 0: the value goes on in the next line; -1: not an escape. */
-static int read_escape(struct reader *r)
-{
-	static const char from[] = "nt\\\"";
-	static const char to[] = "\n\t\\\"";
-	const char *at = r->p < r->end ? memchr(from, *r->p, 4) : NULL;
-
-	if (at) {
-		r->p++;
-		return to[at - from];
-	}
-	if (r->p < r->end && *r->p == '\n') {
-		r->p++;
-		return 0;
-	}
-	return -1;
-}
-
-/* Up to the end of the line; blanks at the end do not count unless quoted. False: not usable. */
-static bool read_value(struct reader *r, char ret[MAX_GIT_VALUE])
-{
-	size_t n = 0;
-	size_t keep = 0;
-	bool quoted = false;
-
-	while (r->p < r->end && *r->p != '\n') {
-		int c = (unsigned char)*r->p++;
-		if (c == '"') {
-			quoted = !quoted;
-			keep = n;
-			continue;
-		}
-		if (!quoted && (c == '#' || c == ';'))
-			break;
-		if (c == '\\') {
-			c = read_escape(r);
-			if (c == 0)
-				continue;
-			if (c < 0)
-				return false;
-		}
-		if (n + 1 >= MAX_GIT_VALUE || c == 0)
-			return false;
-		ret[n++] = (char)c;
-		if (quoted || !isspace(c))
-			keep = n;
-	}
-	ret[keep] = '\0';
-	return !quoted;
-}
-
-static void take(const char *section, const char *key, const char *value, struct git_identity *id,
-		 git_include *include, void *self)
-{
-	if (strcasecmp(section, "user") == 0 && strcasecmp(key, "name") == 0)
-		memcpy(id->name, value, strlen(value) + 1);
-	else if (strcasecmp(section, "user") == 0 && strcasecmp(key, "email") == 0)
-		memcpy(id->email, value, strlen(value) + 1);
-	else if (strcasecmp(section, "init") == 0 && strcasecmp(key, "defaultbranch") == 0)
-		memcpy(id->branch, value, strlen(value) + 1);
-	else if (strcasecmp(section, "include") == 0 && strcasecmp(key, "path") == 0 && include)
-		include(self, value);
-}
-
-/* [section] or [section "sub"]; one with a subsection is none of ours. */
-static void read_section(struct reader *r, char section[64])
-{
-	r->p++;
-	skip_blank(r);
-	read_word(r, section, 64);
-	skip_blank(r);
-	if (r->p >= r->end || *r->p != ']') {
-		section[0] = '\0';
-		skip_line(r);
-		return;
-	}
-	r->p++;
+	if (entry->sub || !entry->value)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+		if (strcmp(entry->section, wanted[i].section) == 0 &&
+		    strcmp(entry->key, wanted[i].key) == 0 &&
+		    strlen(entry->value) < MAX_GIT_IDENTITY)
+			memcpy(wanted[i].to, entry->value, strlen(entry->value) + 1);
+	if (strcmp(entry->section, "include") == 0 && strcmp(entry->key, "path") == 0 && f->include)
+		f->include(f->self, entry->value);
+	return true;
 }
 
 void gitid_parse(const char *text, size_t n, struct git_identity *id, git_include *include,
 		 void *self)
 {
-	struct reader r = {text, text + n};
-	char section[64] = "";
-	char key[64];
-	char value[MAX_GIT_VALUE];
+	struct found f = {.id = id, .include = include, .self = self};
 
-	while (r.p < r.end) {
-		skip_blank(&r);
-		if (r.p < r.end && *r.p == '[') {
-			read_section(&r, section);
-			continue;
-		}
-		read_word(&r, key, sizeof(key));
-		skip_blank(&r);
-		if (key[0] && r.p < r.end && *r.p == '=') {
-			r.p++;
-			skip_blank(&r);
-			if (read_value(&r, value))
-				take(section, key, value, id, include, self);
-		}
-		skip_line(&r);
-	}
+	/* A file that git refuses is the caller's to mend: what stands before is taken. */
+	(void)gitconfig_parse(text, n, take, &f);
 }
 
 struct includes {

@@ -8,12 +8,12 @@
 
 #include "policy/view.h"
 
-#define MAX_GIT_VALUE 256      /* longer values are left out */
+#define MAX_GIT_IDENTITY 256   /* bytes of each, with NUL; longer ones are left out */
 #define MAX_GIT_CONFIG 262144u /* bytes of one file */
 #define MAX_GIT_INCLUDES 8     /* files followed by include.path, in all */
 
 struct git_identity {
-	char name[MAX_GIT_VALUE], email[MAX_GIT_VALUE], branch[MAX_GIT_VALUE];
+	char name[MAX_GIT_IDENTITY], email[MAX_GIT_IDENTITY], branch[MAX_GIT_IDENTITY];
 };
 
 typedef void git_include(void *self, const char *path);
@@ -21,8 +21,8 @@ typedef void git_include(void *self, const char *path);
 /*
  * Reads user.name, user.email and init.defaultBranch out of a git configuration
  * file's text (git-config(1)); the last one of each counts. Calls `include` for
- * each include.path; conditional includes are not followed. Never fails: what
- * it does not understand it skips to the next line.
+ * each include.path; conditional includes are not followed. Never fails: at
+ * what git would refuse (gitconfig.h) it stops, and what came before counts.
  */
 void gitid_parse(const char *text, size_t n, struct git_identity *id, git_include *include,
 		 void *self);

@@ -104,6 +104,15 @@ int view_file(struct view *v, const char *dst, const char *content, size_t n, st
 		   e);
 }
 
+int view_pin(struct view *v, const char *path, uint32_t flags, struct err *e)
+{
+	return add(v,
+		   (struct plan_mount){.kind = MOUNT_PIN,
+				       .flags = flags | MOUNT_OPTIONAL,
+				       .dst = path},
+		   e);
+}
+
 bool view_covers(const struct view *v, const char *path)
 {
 	for (size_t i = 0; i < v->n; i++)
@@ -221,6 +230,26 @@ int view_grants(struct view *v, const struct request *req, const struct caller *
 	return 0;
 }
 
+int view_link(struct view *v, const struct request *req, const struct caller *who,
+	      const struct refused *refused, const struct source *src, struct gitlink *ret,
+	      struct err *e)
+{
+	gitlink_find(src, who, refused, ret);
+	if (!ret->found)
+		return 0;
+	for (size_t i = 0; i < v->grant_count; i++)
+		if (path_is_below(v->grants[i].path, ret->common))
+			return 0; /* shown anyway, with the rights that were asked for */
+	if (v->grant_count == MAX_GRANTS)
+		return err_set(e, ERR_CONFIG_INVALID, "more than %u paths granted", MAX_GRANTS);
+	struct grant *g = &v->grants[v->grant_count++];
+	memcpy(g->path, ret->common, sizeof(ret->common));
+	g->st = ret->st;
+	g->write = req->mode == MODE_WORKSPACE_WRITE;
+	g->linked = true;
+	return 0;
+}
+
 static int by_depth(const void *a, const void *b)
 {
 	const struct plan_mount *x = a;
@@ -242,6 +271,9 @@ static int add_places(struct view *v, const struct source *src, const struct vie
 	for (size_t i = 0; i < v->grant_count; i++) {
 		const struct grant *g = &v->grants[i];
 		if (src->given && strcmp(g->path, src->path) == 0)
+			continue;
+		/* Writable already: a mount of its own would only stand in the way of renames. */
+		if (src->given && !read_only && g->write && path_is_below(src->path, g->path))
 			continue;
 		/* What lies in the source already has its rights unless the grant changes them. */
 		if (view_bind(v, g->path, NULL, (g->write ? MOUNT_WRITE : 0u) | map, &g->st, e) < 0)

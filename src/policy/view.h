@@ -7,12 +7,14 @@
 
 #include "base/buf.h"
 #include "plan/plan.h"
+#include "policy/gitlink.h"
 #include "policy/source.h"
 
 struct grant {
 	char path[PATH_TEXT];
 	struct stat st;
 	bool write;
+	bool linked; /* not asked for: the git directory that the source's `.git` names */
 };
 
 #define MAX_GRANTS 128
@@ -36,12 +38,20 @@ struct view_ids {
 NODISCARD int view_grants(struct view *v, const struct request *req, const struct caller *who,
 			  const struct refused *refused, const struct source *src, struct err *e);
 
+/* The git directory of a linked worktree or submodule, as a grant of its own kind. */
+NODISCARD int view_link(struct view *v, const struct request *req, const struct caller *who,
+			const struct refused *refused, const struct source *src,
+			struct gitlink *ret, struct err *e);
+
 /* Lists everything. `v` keeps what its mounts point to until view_release(). */
 NODISCARD int view_build(struct view *v, const struct request *req, const struct caller *who,
 			 const struct refused *refused, const struct source *src,
 			 const struct view_ids *ids, struct err *e);
 
 void view_release(struct view *v);
+
+/* What lies at `path` is bound over itself, read-only unless `flags` has MOUNT_WRITE. */
+NODISCARD int view_pin(struct view *v, const char *path, uint32_t flags, struct err *e);
 
 /* For the parts of the view (view_etc.c, toolchain.c). `dst` NULL: the same path as src. */
 NODISCARD int view_bind(struct view *v, const char *src, const char *dst, uint32_t flags,

@@ -17,6 +17,7 @@
 #include "policy/view.h"
 #include "run/capture.h"
 #include "run/cgroups.h"
+#include "run/guard.h"
 #include "run/stdio.h"
 
 struct outcome {
@@ -36,6 +37,7 @@ struct job {
 	unsigned int closed; /* of 0 to 2, before we opened /dev/null there */
 	struct refused refused;
 	struct source src;
+	struct gitlink link;
 	struct view view;
 	struct environment env;
 	struct limits limits;
@@ -52,6 +54,7 @@ struct job {
 	struct plan plan;
 	int uid_fd; /* -1: none */
 	uint32_t session_uid;
+	struct guard *guard; /* NULL: nothing to guard */
 	struct super *super; /* between job_start() and its end */
 	struct outcome out;
 	struct capture capture[2];

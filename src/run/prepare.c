@@ -277,9 +277,19 @@ static int decide_view(struct job *j, struct err *e)
 	if (refused_init(&j->who, &j->refused, e) < 0 ||
 	    source_find(j->req, &j->who, &j->refused, &j->src, e) < 0 || check_owner(j, e) < 0 ||
 	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0 ||
+	    view_link(&j->view, j->req, &j->who, &j->refused, &j->src, &j->link, e) < 0 ||
 	    decide_ids(j, &ids, e) < 0 ||
 	    view_build(&j->view, j->req, &j->who, &j->refused, &j->src, &ids, e) < 0 ||
 	    sockets_mask(&j->view, &j->src, e) < 0)
+		return -1;
+	struct guard_order o = {.req = j->req,
+				.who = &j->who,
+				.src = &j->src,
+				.link = &j->link,
+				.view = &j->view,
+				.idmap = ids.idmap,
+				.session = j->session};
+	if (guard_begin(&o, &j->guard, e) < 0)
 		return -1;
 	if (j->req->mode == MODE_READ_ONLY)
 		j->plan.n.flags |= PLAN_READ_ONLY;
@@ -359,6 +369,8 @@ void job_reset(struct job *j)
 
 void job_release(struct job *j)
 {
+	guard_free(j->guard);
+	j->guard = NULL;
 	view_release(&j->view);
 	environment_release(&j->env);
 	capture_release(&j->capture[0]);

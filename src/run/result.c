@@ -53,15 +53,21 @@ int job_hash_policy(const struct job *j, char ret[JOB_HASH_TEXT], struct err *e)
 	p.argc = 1;
 	p.envc = 0;
 	/* Files of our own hold ids; paths and rights are what a policy is. */
+	size_t n = 0;
 	struct plan_mount *mounts = calloc(p.mount_count + 1, sizeof(*mounts));
 	if (!mounts)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	for (size_t i = 0; i < p.mount_count; i++) {
-		mounts[i] = p.mounts[i];
-		if (mounts[i].kind == MOUNT_FILE)
-			mounts[i].src_len = 0;
+		/* What is pinned or masked is what happens to be there. */
+		if (p.mounts[i].kind == MOUNT_PIN || p.mounts[i].kind == MOUNT_MASK)
+			continue;
+		mounts[n] = p.mounts[i];
+		if (mounts[n].kind == MOUNT_FILE)
+			mounts[n].src_len = 0;
+		n++;
 	}
 	p.mounts = mounts;
+	p.mount_count = n;
 	int rc = plan_encode(&p, &bytes, e);
 	free(mounts);
 	if (rc < 0)
@@ -183,6 +189,8 @@ static void write_enforced(const struct job *j, struct json *o)
 		json_str(o, "landlock");
 	if (lost & REPORT_NO_SYSCTL)
 		json_str(o, "user-counters");
+	for (size_t i = 0; j->guard && guard_lost(j->guard, i); i++)
+		json_str(o, guard_lost(j->guard, i));
 	json_arr_end(o);
 }
 
@@ -202,6 +210,68 @@ static void write_grades(const struct job *j, struct json *o)
 		json_kv_bool(o, "asked", j->limits.asked[i]);
 		json_obj_end(o);
 	}
+	json_obj_end(o);
+}
+
+static void put_text(struct json *o, const char *key, const char *text)
+{
+	json_key(o, key);
+	if (text)
+		json_text(o, text, strlen(text));
+	else
+		json_null(o);
+}
+
+static void write_denials(const struct job *j, struct json *o)
+{
+	const struct guard_denial *d = NULL;
+	size_t n = j->guard ? guard_denials(j->guard, &d) : 0;
+
+	json_key(o, "denials");
+	json_arr_begin(o);
+	for (size_t i = 0; i < n; i++) {
+		json_obj_begin(o);
+		json_kv_str(o, "op", d[i].op);
+		put_text(o, "target", d[i].target);
+		json_kv_str(o, "rule", d[i].rule);
+		put_text(o, "hint", d[i].hint);
+		json_kv_str(o, "kind", "terminal");
+		json_kv_uint(o, "count", d[i].count);
+		json_obj_end(o);
+	}
+	json_arr_end(o);
+}
+
+/* Direct: the changes are in the source, and nobody has counted them. */
+static void write_changes(const struct job *j, struct json *o)
+{
+	static const char *const actions[] = {
+		[GUARD_QUARANTINED] = "quarantined",
+		[GUARD_REPROTECTED] = "reprotected",
+		[GUARD_REPLACED] = "replaced",
+		[GUARD_STUCK] = "stuck",
+	};
+	const struct guard_flag *f = NULL;
+	size_t n = j->guard ? guard_flags(j->guard, &f) : 0;
+
+	json_key(o, "changes");
+	json_obj_begin(o);
+	json_kv_null(o, "added");
+	json_kv_null(o, "modified");
+	json_kv_null(o, "deleted");
+	json_key(o, "flagged");
+	json_arr_begin(o);
+	for (size_t i = 0; i < n; i++) {
+		json_obj_begin(o);
+		put_text(o, "path", f[i].path);
+		json_kv_str(o, "level", "high");
+		json_kv_str(o, "action", actions[f[i].action]);
+		put_text(o, "reason", f[i].why);
+		put_text(o, "moved_to", f[i].moved_to);
+		put_text(o, "restore", f[i].restore);
+		json_obj_end(o);
+	}
+	json_arr_end(o);
 	json_obj_end(o);
 }
 
@@ -263,12 +333,10 @@ int result_write(const struct job *j, struct buf *out, struct err *e)
 	capture_json(&j->capture[0], &o);
 	json_key(&o, "stderr");
 	capture_json(&j->capture[1], &o);
-	json_key(&o, "denials");
-	json_arr_begin(&o);
-	json_arr_end(&o);
+	write_denials(j, &o);
 	write_limits_hit(j, &o);
 	write_usage(j, &o);
-	json_kv_null(&o, "changes"); /* direct: they are in the source, nobody has counted them */
+	write_changes(j, &o);
 	write_sandbox(j, &o);
 	json_kv_uint(&o, "depth_left", DEPTH_LEFT);
 	json_obj_end(&o);

@@ -38,7 +38,8 @@ struct super {
 	int plan;   /* memfd */
 	int ctl;    /* -1: core and init are gone */
 	int signals;
-	int pty; /* master */
+	int again; /* to core's launcher: pins to be put back */
+	int pty;   /* master */
 	struct relay relay[MAX_RELAYS];
 	size_t relays;
 	int child_fd[3]; /* what core gets as 0 to 2 */
@@ -172,7 +173,7 @@ static int wire(struct super *s, struct err *e)
 	return 0;
 }
 
-static int spawn_core(struct super *s, int their_ctl, struct err *e)
+static int spawn_core(struct super *s, int their_ctl, int their_again, struct err *e)
 {
 	char path[PATH_TEXT];
 	bool early = s->j->req->mode != MODE_FULL_ACCESS && !cgroups_are_v2();
@@ -192,6 +193,8 @@ static int spawn_core(struct super *s, int their_ctl, struct err *e)
 		rc = posix_spawn_file_actions_adddup2(&acts, s->plan, CORE_FD_PLAN);
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(&acts, their_ctl, CORE_FD_CTL);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(&acts, their_again, CORE_FD_AGAIN);
 	if (rc == 0 && s->j->uid_fd >= 0)
 		rc = posix_spawn_file_actions_adddup2(&acts, s->j->uid_fd, CORE_FD_UID);
 	if (rc == 0)
@@ -451,8 +454,8 @@ static void wait_for_the_end(struct super *s)
 }
 
 struct turn {
-	struct pollfd fds[2 + MAX_RELAYS];
-	size_t used[MAX_RELAYS]; /* entries of each relay, behind the first two */
+	struct pollfd fds[3 + MAX_RELAYS];
+	size_t used[MAX_RELAYS]; /* entries of each relay, behind the first three */
 	size_t n, relays;
 };
 
@@ -466,7 +469,9 @@ static bool wait_for_turn(struct super *s, struct turn *t)
 		until = s->over_ms;
 	t->fds[0] = (struct pollfd){.fd = s->ctl, .events = POLLIN};
 	t->fds[1] = (struct pollfd){.fd = s->signals, .events = POLLIN};
-	t->n = 2;
+	t->fds[2] =
+		(struct pollfd){.fd = s->j->guard ? guard_fd(s->j->guard) : -1, .events = POLLIN};
+	t->n = 3;
 	t->relays = s->relays; /* a pty adds to them */
 	for (size_t i = 0; i < t->relays; i++) {
 		struct relay *r = &s->relay[i];
@@ -484,8 +489,10 @@ static bool wait_for_turn(struct super *s, struct turn *t)
 static void take_turn(struct super *s, const struct turn *t)
 {
 	struct signalfd_siginfo info;
-	size_t at = 2;
+	size_t at = 3;
 
+	if (t->fds[2].revents)
+		guard_step(s->j->guard);
 	for (size_t i = 0; i < t->relays; i++) {
 		relay_step(&s->relay[i], &t->fds[at], t->used[i]);
 		at += t->used[i];
@@ -537,11 +544,15 @@ static int start(struct super *s, struct err *e)
 	s->ctl = high(pair[0]);
 	AUTO_FD int theirs = high(pair[1]);
 	take_signals(s);
-	if (s->ctl < 0 || theirs < 0 || s->signals < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "socketpair");
+	s->again = high(pair[0]);
+	AUTO_FD int their_again = high(pair[1]);
+	if (s->ctl < 0 || theirs < 0 || s->signals < 0 || s->again < 0 || their_again < 0)
 		return err_sys(e, "descriptors");
 	if (j->uid_fd >= 0)
 		j->uid_fd = high(j->uid_fd);
-	if (spawn_core(s, theirs, e) < 0)
+	if (spawn_core(s, theirs, their_again, e) < 0)
 		return -1;
 	for (int fd = 0; fd <= 2; fd++)
 		if (s->child_fd[fd] > 2)
@@ -558,6 +569,7 @@ int job_start(struct job *j, struct err *e)
 				   .plan = -1,
 				   .ctl = -1,
 				   .signals = -1,
+				   .again = -1,
 				   .pty = -1,
 				   .over_ms = LIMIT_NONE,
 				   .kill_ms = LIMIT_NONE,
@@ -580,6 +592,8 @@ static void end(struct super *s)
 		(void)close(s->plan);
 	if (s->signals >= 0)
 		(void)close(s->signals);
+	if (s->again >= 0)
+		(void)close(s->again);
 	s->j->super = NULL;
 	free(s);
 }
@@ -599,12 +613,18 @@ int job_run(struct job *j, struct err *e)
 		capture_init(&j->capture[i], j->limits.value[LIMIT_OUTPUT]);
 	if (fill_plan(s->plan, &j->plan, e) < 0)
 		return -1;
+	if (j->guard)
+		guard_attach(j->guard, s->again);
 	set_backstop(s, j->limits.value[LIMIT_WALL]);
 	order(s, ORDER_PLAN, PLAN_VERSION);
 	loop(s);
 	unset_raw(s);
 	give_back_offset(j);
+	if (j->guard)
+		guard_attach(j->guard, -1); /* nothing is put back any more */
 	end(s);
+	if (j->guard)
+		guard_end(j->guard);
 	for (size_t i = 0; i < j->plan.cgroup_count; i++)
 		cgroups_remove(j->plan.cgroups[i].dir); /* if core could not any more */
 	j->out.wall_ms = clock_mono_ms() - begin;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/gitconfig.h"
 #include "policy/gitid.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "policy/gitconfig.h"
 #include "policy/gitid.h"
 #include "test_base_suite.h"
 
@@ -61,12 +62,25 @@ START_TEST(quotes_escapes_and_lines)
 }
 END_TEST
 
+START_TEST(odd_files)
+{
+	/* A long alias with tabs, as people write it, does not end the reading. */
+	ck_assert_str_eq(parse("[alias]\n\tlg = !git log \\\n\t\t--graph\n[user]\nname = Ada\n")
+				 .name,
+			 "Ada");
+	/* Alone it is no name, and the one before stays. */
+	ck_assert_str_eq(parse("[user]\nname = Ada\nname\n").name, "Ada");
+	/* git refuses such a file; what came before is known all the same. */
+	ck_assert_str_eq(parse("[user]\nname = Ada\n???\n[user]\nname = Bob\n").name, "Ada");
+}
+END_TEST
+
 START_TEST(limit_of_a_value)
 {
-	char text[MAX_GIT_VALUE + 64];
+	char text[MAX_GIT_IDENTITY + 64];
 
 	for (size_t extra = 0; extra < 2; extra++) {
-		size_t n = MAX_GIT_VALUE - 1 + extra;
+		size_t n = MAX_GIT_IDENTITY - 1 + extra;
 		size_t at = (size_t)snprintf(text, sizeof(text), "[user]\nname = ");
 		memset(text + at, 'x', n);
 		text[at + n] = '\0';
@@ -83,6 +97,7 @@ int main(void)
 	tcase_add_test(tests, reads_identity);
 	tcase_add_test(tests, takes_nothing_else);
 	tcase_add_test(tests, quotes_escapes_and_lines);
+	tcase_add_test(tests, odd_files);
 	tcase_add_test(tests, limit_of_a_value);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);

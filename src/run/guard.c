@@ -1,0 +1,868 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Begin and end. What existed when the call began is trusted; everything at a
+ * protected name that has come since is judged, and moved unless it may stay.
+ * Should this process be killed, the next start over the same place makes up for
+ * the end: a counter of calls that began says so, and the inventory that was
+ * saved before.
+ */
+#include "run/guard.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/term.h"
+#include "policy/state.h"
+#include "run/guard_parts.h"
+
+#define MAX_ROUNDS 3        /* scan and move until nothing is found any more */
+#define MAX_TOOL_FILES 4096 /* of one directory that came; with more all of it goes */
+#define KILLED_NS 200000000
+#define MUTEX_BYTE 0
+#define ALIVE_BYTE 1
+
+void guard_lose(struct guard *g, const char *what)
+{
+	for (size_t i = 0; i < g->lost_count; i++)
+		if (strcmp(g->lost[i], what) == 0)
+			return;
+	if (g->lost_count < ARRAY_LEN(g->lost))
+		g->lost[g->lost_count++] = what;
+}
+
+const char *guard_lost(const struct guard *g, size_t i)
+{
+	return i < g->lost_count ? g->lost[i] : NULL;
+}
+
+const char *guard_shown(const struct guard *g, const char *path)
+{
+	if (g->src->given && path_is_below(g->src->path, path) && strcmp(g->src->path, path) != 0)
+		return path + strlen(g->src->path) + 1;
+	return path;
+}
+
+void guard_tell(struct guard *g, const char *path, enum guard_action action, const char *why,
+		const char *moved_to)
+{
+	AUTO_BUF restore = BUF_INIT(65536);
+
+	for (size_t i = 0; i < g->flag_count && !moved_to; i++)
+		if (g->flags[i].action == action &&
+		    strcmp(g->flags[i].path, guard_shown(g, path)) == 0)
+			return; /* told already */
+	struct guard_flag *more = realloc(g->flags, (g->flag_count + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	g->flags = more;
+	struct guard_flag *f = &g->flags[g->flag_count++];
+	*f = (struct guard_flag){.path = strdup(guard_shown(g, path)), .action = action};
+	(void)snprintf(f->why, sizeof(f->why), "%s", why);
+	if (!moved_to)
+		return;
+	quarantine_restore(&restore, moved_to, path);
+	f->moved_to = strdup(moved_to);
+	f->restore = buf_take(&restore);
+}
+
+void guard_deny(struct guard *g, const char *path, const char *hint, unsigned int count)
+{
+	struct guard_denial *more = realloc(g->denials, (g->denial_count + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	g->denials = more;
+	g->denials[g->denial_count++] =
+		(struct guard_denial){.op = "write",
+				      .rule = "protected",
+				      .target = strdup(guard_shown(g, path)),
+				      .hint = strdup(hint),
+				      .count = count};
+}
+
+size_t guard_flags(const struct guard *g, const struct guard_flag **ret)
+{
+	*ret = g->flags;
+	return g->flag_count;
+}
+
+size_t guard_denials(const struct guard *g, const struct guard_denial **ret)
+{
+	*ret = g->denials;
+	return g->denial_count;
+}
+
+void guard_identity(char ret[40], uint64_t dev, uint64_t ino)
+{
+	(void)snprintf(ret, 40, "%llx:%llx", (unsigned long long)dev, (unsigned long long)ino);
+}
+
+/*
+ * A grant of a path lifts that path. One of a protected directory (`.git`,
+ * `.vscode`) lifts what lies in it too; one of an ordinary directory does not.
+ */
+bool guard_is_lifted(const struct guard *g, const char *path)
+{
+	static const struct protect_dir tree = {.place = PLACE_TREE, .role = ROLE_NONE};
+	static const struct protect_dir git = {.place = PLACE_GIT, .role = ROLE_GITDIR};
+
+	for (size_t i = 0; i < g->view->grant_count; i++) {
+		const struct grant *gr = &g->view->grants[i];
+		if (!gr->write || gr->linked)
+			continue;
+		if (strcmp(gr->path, path) == 0)
+			return true;
+		const char *name = strrchr(gr->path, '/');
+		if (name && path_is_below(gr->path, path) &&
+		    (protect_name(tree, "", name + 1) != PROTECT_NONE ||
+		     (strcmp(name + 1, "hooks") == 0 &&
+		      protect_name(git, "", name + 1) != PROTECT_NONE &&
+		      nameset_get(&g->known, gr->path, NULL))))
+			return true;
+	}
+	return false;
+}
+
+struct guard_root *guard_root_of(struct guard *g, const char *path)
+{
+	struct guard_root *best = NULL;
+
+	for (size_t i = 0; i < g->root_count; i++)
+		if (path_is_below(g->roots[i].path, path) &&
+		    (!best || strlen(g->roots[i].path) > strlen(best->path)))
+			best = &g->roots[i];
+	return best;
+}
+
+int guard_open_parent(const struct guard_root *r, const char *path, const char **ret_name)
+{
+	const char *rest = path + strlen(r->path);
+	int fd = fcntl(r->fd, F_DUPFD_CLOEXEC, 3);
+
+	while (*rest == '/')
+		rest++;
+	/* Name by name: paths may be longer than one call takes, and no link is followed. */
+	for (const char *slash = strchr(rest, '/'); slash && fd >= 0; slash = strchr(rest, '/')) {
+		char name[1024];
+		size_t n = (size_t)(slash - rest);
+		if (n >= sizeof(name)) {
+			(void)close(fd);
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		memcpy(name, rest, n);
+		name[n] = '\0';
+		int next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		int saved = errno;
+		(void)close(fd);
+		errno = saved;
+		fd = next;
+		rest = slash + 1;
+	}
+	*ret_name = rest;
+	return fd;
+}
+
+void guard_take(struct guard *g, struct guard_root *r, const char *path, const char *why)
+{
+	const char *name = NULL;
+	char to[PATH_TEXT];
+
+	AUTO_FD int dir = guard_open_parent(r, path, &name);
+	if (dir < 0)
+		return; /* its directory has gone, and it with it */
+	char *above = strndup(path, (size_t)(name - path) - 1);
+	bool taken = above && quarantine_take(&g->quarantine, dir, above, name, to);
+	int sys = errno;
+	free(above);
+	if (taken)
+		guard_tell(g, path, GUARD_QUARANTINED, why, to);
+	else if (sys != ENOENT)
+		guard_tell(g, path, GUARD_STUCK, strerror(sys), NULL);
+}
+
+/* The directory that keeps the inventories. -1: there is none, everything is read each time. */
+static int open_state(const struct guard *g)
+{
+	char path[PATH_TEXT + 8];
+	char home[PATH_TEXT];
+
+	state_home(g->who, home);
+	(void)snprintf(path, sizeof(path), "%s/index", home);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	for (char *p = path + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		bool good = mkdir(path, 0700) == 0 || errno == EEXIST;
+		*p = '/';
+		if (!good)
+			return -1;
+	}
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -1;
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool lock_byte(int fd, short type, off_t byte, bool wait)
+{
+	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+
+	return RETRY_EINTR(fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &l)) == 0;
+}
+
+static uint32_t read_count(int fd)
+{
+	uint32_t n = 0;
+
+	return pread(fd, &n, sizeof(n), 0) == sizeof(n) ? n : 0;
+}
+
+static void write_count(int fd, uint32_t n)
+{
+	(void)!pwrite(fd, &n, sizeof(n), 0); /* a state that cannot be written: no making up */
+}
+
+/*
+ * Calls over one place are counted: up when one begins, down when it has ended
+ * in order. Each holds a shared lock on a byte. Who gets it alone and finds a
+ * count knows that so many were killed.
+ */
+static bool begin_count(struct guard_root *r, int state)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "%s.calls", r->file);
+	r->lock = openat(state, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	r->alone = true;
+	if (r->lock < 0)
+		return false;
+	(void)lock_byte(r->lock, F_WRLCK, MUTEX_BYTE, true);
+	r->alone = lock_byte(r->lock, F_WRLCK, ALIVE_BYTE, false);
+	uint32_t n = read_count(r->lock);
+	bool killed = r->alone && n > 0;
+	write_count(r->lock, r->alone ? 1 : n + 1);
+	(void)lock_byte(r->lock, F_RDLCK, ALIVE_BYTE, true);
+	(void)lock_byte(r->lock, F_UNLCK, MUTEX_BYTE, true);
+	return killed;
+}
+
+/* Whether no other call is counted: what was found may be kept for the next. */
+static bool end_count(struct guard_root *r)
+{
+	if (r->lock < 0)
+		return true;
+	(void)lock_byte(r->lock, F_WRLCK, MUTEX_BYTE, true);
+	uint32_t n = read_count(r->lock);
+	write_count(r->lock, n ? n - 1 : 0);
+	(void)close(r->lock); /* and the locks with it */
+	r->lock = -1;
+	return n <= 1;
+}
+
+static bool add_root(struct guard *g, const char *path, const struct stat *st,
+		     struct protect_dir kind)
+{
+	if (g->root_count == MAX_GUARD_ROOTS) {
+		guard_lose(g, "protection-of-grants");
+		return false;
+	}
+	for (size_t i = 0; i < g->root_count; i++)
+		if (path_is_below(g->roots[i].path, path))
+			return false;
+	struct guard_root *r = &g->roots[g->root_count];
+	*r = (struct guard_root){.kind = kind, .lock = -1};
+	(void)snprintf(r->path, sizeof(r->path), "%s", path);
+	(void)snprintf(r->file, sizeof(r->file), "%llx-%llx", (unsigned long long)st->st_dev,
+		       (unsigned long long)st->st_ino);
+	r->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (r->fd < 0)
+		return false; /* core will say what is wrong with it */
+	g->root_count++;
+	return true;
+}
+
+static void find_roots(struct guard *g, const struct request *req)
+{
+	static const struct protect_dir tree = {.place = PLACE_TREE, .role = ROLE_NONE};
+	static const struct protect_dir git = {.place = PLACE_GIT, .role = ROLE_GITDIR};
+
+	if (g->src->given && req->mode == MODE_WORKSPACE_WRITE)
+		(void)add_root(g, g->src->path, &g->src->st, tree);
+	for (size_t i = 0; i < g->view->grant_count; i++) {
+		const struct grant *gr = &g->view->grants[i];
+		if (gr->write && S_ISDIR(gr->st.st_mode))
+			(void)add_root(g, gr->path, &gr->st, gr->linked ? git : tree);
+	}
+}
+
+static bool put_path(const struct guard_root *r, const struct inventory *inv,
+		     const struct inventory_find *f, struct buf *out)
+{
+	buf_clear(out);
+	(void)buf_str(out, r->path);
+	(void)buf_char(out, '/');
+	inventory_path(inv, f, out);
+	return !out->failed;
+}
+
+/* What exists now is known from here on. */
+static bool learn(struct guard *g, struct guard_root *r)
+{
+	AUTO_BUF path = BUF_INIT(64u << 20);
+	char identity[40];
+	bool good = true;
+
+	for (uint32_t i = 0; i < r->before.find_count; i++) {
+		const struct inventory_find *f = &r->before.finds[i];
+		guard_identity(identity, f->dev, f->ino);
+		good &= put_path(r, &r->before, f, &path) &&
+			nameset_put(&g->known, buf_cstr(&path), i) &&
+			nameset_put(&g->same, identity, 1);
+	}
+	for (uint32_t i = 0; i < r->before.dir_count; i++) {
+		const struct inventory_dir *d = &r->before.dirs[i];
+		if (d->role != ROLE_GITDIR && d->role != ROLE_MODULES && d->role != ROLE_OBJECTS)
+			continue;
+		guard_identity(identity, d->dev, d->ino);
+		good &= nameset_put(&g->gitdirs, identity, 1);
+	}
+	return good;
+}
+
+/* Git directories that a call has made count as such once it is over. */
+static void learn_after(struct guard *g, const struct guard_root *r)
+{
+	char identity[40];
+
+	for (uint32_t i = 0; i < r->after.dir_count; i++) {
+		const struct inventory_dir *d = &r->after.dirs[i];
+		if (d->role != ROLE_GITDIR && d->role != ROLE_OBJECTS)
+			continue;
+		guard_identity(identity, d->dev, d->ino);
+		(void)nameset_put(&g->gitdirs, identity, 1);
+	}
+}
+
+static const char *root_name(const struct guard_root *r)
+{
+	const char *slash = strrchr(r->path, '/');
+
+	return slash && slash[1] ? slash + 1 : "/";
+}
+
+/* What is there and new, with all that is needed to decide about it. */
+struct found {
+	char *path;
+	char *head; /* of a directory that became a git directory by its layout: the HEAD to move */
+	enum protect_class class;
+	unsigned char type;
+	char why[200];
+};
+
+struct findings {
+	struct found *v;
+	size_t n, cap;
+};
+
+static struct found *add_found(struct findings *list, const char *path)
+{
+	if (list->n == list->cap) {
+		size_t cap = list->cap ? list->cap * 2 : 32;
+		struct found *more = realloc(list->v, cap * sizeof(*more));
+		if (!more)
+			return NULL;
+		list->v = more;
+		list->cap = cap;
+	}
+	struct found *f = &list->v[list->n];
+	*f = (struct found){.path = strdup(path)};
+	if (!f->path)
+		return NULL;
+	list->n++;
+	return f;
+}
+
+static void release_findings(struct findings *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		free(list->v[i].path);
+		free(list->v[i].head);
+	}
+	free(list->v);
+}
+
+/* A pin that the host replaced: told, unless nobody can say who it was. */
+static bool is_settled(struct guard *g, const char *path, const struct inventory_find *now,
+		       const struct inventory_find *then)
+{
+	char identity[40];
+
+	guard_identity(identity, now->dev, now->ino);
+	if (now->dev == then->dev && now->ino == then->ino)
+		return true;
+	if (nameset_get(&g->loose, path, NULL))
+		return false;
+	if (nameset_get(&g->put_back, path, NULL))
+		return true; /* told when it happened */
+	if (!nameset_get(&g->pins, path, NULL))
+		return false;
+	guard_tell(g, path, GUARD_REPLACED, "replaced from outside while the call ran", NULL);
+	return true;
+}
+
+/* HEAD of the directory that `f` lies in, if its layout made it a git directory just now. */
+static char *new_head(struct guard *g, struct guard_root *r, const struct inventory_find *f)
+{
+	const struct inventory_dir *d = &r->after.dirs[f->dir];
+	AUTO_BUF path = BUF_INIT(64u << 20);
+
+	if (d->given != ROLE_NONE || d->role != ROLE_GITDIR)
+		return NULL;
+	for (uint32_t i = d->find; i < d->find + d->finds; i++) {
+		if (r->after.finds[i].class != PROTECT_HEAD)
+			continue;
+		if (put_path(r, &r->after, &r->after.finds[i], &path) &&
+		    !nameset_get(&g->known, buf_cstr(&path), NULL))
+			return buf_take(&path);
+		return NULL;
+	}
+	return NULL;
+}
+
+/* A find of the scan at the end: known, moved along with its directory, or new. */
+static void consider(struct guard *g, struct guard_root *r, const struct inventory_find *f,
+		     struct buf *path, struct findings *list)
+{
+	char identity[40];
+	uint32_t i = 0;
+
+	if (!put_path(r, &r->after, f, path) || f->class == PROTECT_HEAD)
+		return;
+	const char *p = buf_cstr(path);
+	if (guard_is_lifted(g, p))
+		return;
+	bool known = nameset_get(&g->known, p, &i) && i < r->before.find_count;
+	/* A list that was harmless at the start could be written: it is looked at again. */
+	bool state = f->class == PROTECT_TODO || f->class == PROTECT_STATE;
+	bool open = known && state && !nameset_get(&g->pins, p, NULL);
+	if (known && !open && is_settled(g, p, f, &r->before.finds[i]))
+		return;
+	guard_identity(identity, f->dev, f->ino);
+	if (!known && nameset_get(&g->same, identity, NULL) && !state)
+		return; /* a directory above it was renamed; it was read-only all the time */
+	struct found *found = add_found(list, p);
+	if (!found)
+		return;
+	found->class = (enum protect_class)f->class;
+	found->type = f->type;
+	found->head = new_head(g, r, f);
+}
+
+/* Every file of a directory of tools' configuration, as candidates to stay. */
+static void list_files(const char *path, int dir, struct findings *files, int depth)
+{
+	AUTO_BUF sub = BUF_INIT(65536);
+
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!d) {
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	for (struct dirent *e = readdir(d); e && files->n < MAX_TOOL_FILES; e = readdir(d)) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		buf_clear(&sub);
+		if (buf_printf(&sub, "%s/%s", path, e->d_name) < 0)
+			continue;
+		AUTO_FD int in = openat(dirfd(d), e->d_name,
+					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (in >= 0 && depth < 32)
+			list_files(buf_cstr(&sub), in, files, depth + 1);
+		else
+			(void)add_found(files, buf_cstr(&sub));
+	}
+	(void)closedir(d);
+}
+
+/* The work tree that holds a path: the nearest `.git` above it that was there before. */
+static bool work_of(struct guard *g, struct guard_root *r, const char *path, char ret[PATH_TEXT])
+{
+	char dir[PATH_TEXT];
+	char git[PATH_TEXT + 8];
+
+	if (strlen(path) >= sizeof(dir))
+		return false;
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	for (char *slash = strrchr(dir, '/'); slash && slash != dir; slash = strrchr(dir, '/')) {
+		*slash = '\0';
+		if (!path_is_below(r->path, dir))
+			return false;
+		(void)snprintf(git, sizeof(git), "%s/.git", dir);
+		if (nameset_get(&g->known, git, NULL)) {
+			memcpy(ret, dir, strlen(dir) + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Configuration of tools that has come: what git knows at that place from before
+ * stays, file by file; the rest goes.
+ */
+static void settle_tool(struct guard *g, struct guard_root *r, const struct found *f)
+{
+	const char *why = protect_reason(PROTECT_TOOL);
+	struct findings files = {.n = 0};
+	char work[PATH_TEXT];
+	size_t known = 0;
+
+	if (!work_of(g, r, f->path, work)) {
+		guard_take(g, r, f->path, why);
+		return;
+	}
+	const char *name = NULL;
+	AUTO_FD int above = guard_open_parent(r, f->path, &name);
+	AUTO_FD int dir =
+		above < 0 ? -1
+			  : openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir >= 0)
+		list_files(f->path, dir, &files, 0);
+	else
+		(void)add_found(&files, f->path);
+	struct tracked_file *asks = calloc(files.n + 1, sizeof(*asks));
+	for (size_t i = 0; asks && i < files.n; i++)
+		asks[i] = (struct tracked_file){.path = files.v[i].path, .work = work};
+	if (asks && files.n && files.n < MAX_TOOL_FILES)
+		tracked_find(g, asks, files.n);
+	for (size_t i = 0; asks && i < files.n; i++)
+		known += asks[i].known;
+	if (!known)
+		guard_take(g, r, f->path, why);
+	for (size_t i = 0; known && i < files.n; i++)
+		if (!asks[i].known)
+			guard_take(g, r, files.v[i].path, why);
+	free(asks);
+	release_findings(&files);
+}
+
+static void settle(struct guard *g, struct guard_root *r, const struct found *f)
+{
+	struct judged j = {.class = f->class, .type = f->type};
+
+	if (f->class == PROTECT_TOOL) {
+		settle_tool(g, r, f);
+		return;
+	}
+	if (guard_may_stay(g, r, f->path, &j, false))
+		return;
+	if (f->head)
+		guard_take(g, r, f->head, protect_reason(PROTECT_HEAD));
+	else if (f->class == PROTECT_HOOKS && f->type == DT_DIR)
+		guard_sift_hooks(g, r, f->path);
+	else
+		guard_take(g, r, f->path, j.why[0] ? j.why : protect_reason(f->class));
+}
+
+/* Links that led nowhere when the call began and lead somewhere now. */
+static void settle_dangling(struct guard *g)
+{
+	char target[PATH_TEXT];
+	char self[64];
+
+	for (size_t i = 0; i < g->dangling.cap; i++) {
+		const char *path = g->dangling.v[i];
+		if (!path)
+			continue;
+		AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+		ssize_t n = readlink(self, target, sizeof(target) - 1);
+		if (n <= 0)
+			continue;
+		target[n] = '\0';
+		struct guard_root *r = guard_root_of(g, target);
+		if (r && strcmp(r->path, target) != 0)
+			guard_take(
+				g, r, target,
+				"a protected link or a git configuration leads to it, and it was not there");
+	}
+}
+
+/* Scans a root and moves what may not stay. Returns whether anything was moved. */
+static bool clean_root(struct guard *g, struct guard_root *r, const struct inventory *base)
+{
+	AUTO_BUF path = BUF_INIT(64u << 20);
+	struct findings list = {.n = 0};
+	struct inventory now;
+	struct err ignored = {0};
+	size_t told = g->flag_count;
+
+	if (inventory_scan(r->fd, r->kind, root_name(r), base, INVENTORY_FORCE, &now, &ignored) <
+	    0) {
+		guard_lose(g, "quarantine");
+		return false;
+	}
+	if (r->have_after)
+		inventory_release(&r->after);
+	r->after = now;
+	r->have_after = true;
+	if (now.full)
+		guard_lose(g, "protection-of-all-directories");
+	learn_after(g, r);
+	for (uint32_t i = 0; i < r->after.find_count; i++)
+		consider(g, r, &r->after.finds[i], &path, &list);
+	for (size_t i = 0; i < list.n; i++)
+		settle(g, r, &list.v[i]);
+	release_findings(&list);
+	return g->flag_count != told;
+}
+
+static void clean(struct guard *g, struct guard_root *r)
+{
+	const struct inventory *base = &r->before;
+	struct inventory last = {.read = 0};
+
+	for (int round = 0; round < MAX_ROUNDS; round++) {
+		if (!clean_root(g, r, base))
+			break;
+		/* The next round reads again only what the moves have changed. */
+		inventory_release(&last);
+		last = r->after;
+		r->after = (struct inventory){.read = 0};
+		r->have_after = false;
+		base = &last;
+	}
+	if (!r->have_after && last.dirs) {
+		r->after = last;
+		r->have_after = true;
+		last = (struct inventory){.read = 0};
+	}
+	inventory_release(&last);
+}
+
+/* A call over this place was killed: what has come since it began is judged now. */
+static int make_up(struct guard *g, struct guard_root *r, struct err *e)
+{
+	if (!learn(g, r))
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	clean(g, r);
+	nameset_release(&g->known);
+	nameset_release(&g->same);
+	nameset_release(&g->gitdirs);
+	if (r->have_after) {
+		inventory_release(&r->before);
+		r->before = r->after;
+		r->after = (struct inventory){.read = 0};
+		r->have_after = false;
+	}
+	return 0;
+}
+
+static bool is_worth_saving(const struct inventory *inv, const struct inventory *old)
+{
+	return inv->read > 16 || inv->read > inv->dir_count / 50 || !old ||
+	       inv->find_count != old->find_count || inv->inside_count != old->inside_count;
+}
+
+static int begin_root(struct guard *g, struct guard_root *r, int state, struct err *e)
+{
+	struct inventory old = {.read = 0};
+	bool killed = state >= 0 && begin_count(r, state);
+	bool have = state >= 0 && inventory_load(state, r->file, &old);
+	int rc = 0;
+
+	if (killed && have) {
+		/* Its tree ends with it, by the kernel, but not before we get here. */
+		(void)nanosleep(&(struct timespec){.tv_nsec = KILLED_NS}, NULL);
+		r->before = old;
+		rc = make_up(g, r, e);
+		old = r->before;
+		r->before = (struct inventory){.read = 0};
+	}
+	if (rc == 0)
+		rc = inventory_scan(r->fd, r->kind, root_name(r), have ? &old : NULL, 0, &r->before,
+				    e);
+	if (rc == 0 && r->before.full)
+		guard_lose(g, "protection-of-all-directories");
+	if (rc == 0 && state >= 0 && r->alone && is_worth_saving(&r->before, have ? &old : NULL))
+		inventory_save(state, r->file, &r->before);
+	inventory_release(&old);
+	return rc;
+}
+
+/* A `.git` file that was not followed: git inside finds no repository, and why. */
+static void tell_link(struct guard *g)
+{
+	AUTO_BUF hint = BUF_INIT(16384);
+	char path[PATH_TEXT + 8];
+
+	if (!g->link->why[0])
+		return;
+	(void)snprintf(path, sizeof(path), "%s/.git", g->src->path);
+	(void)buf_printf(&hint,
+			 "the git directory that .git names is not shown inside, so git finds no "
+			 "repository there: %s; --write DIR grants it",
+			 g->link->why);
+	guard_deny(g, path, buf_cstr(&hint), 1);
+	if (g->denial_count) {
+		g->denials[g->denial_count - 1].op = "read";
+		g->denials[g->denial_count - 1].rule = "git-link";
+	}
+}
+
+int guard_begin(const struct guard_order *o, struct guard **ret, struct err *e)
+{
+	struct guard *g = calloc(1, sizeof(*g));
+
+	*ret = NULL;
+	if (!g)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	g->who = o->who;
+	g->src = o->src;
+	g->view = o->view;
+	g->link = o->link;
+	g->idmap = o->idmap ? (uint32_t)MOUNT_IDMAP : 0;
+	g->inotify = g->again = -1;
+	quarantine_init(&g->quarantine, o->who, o->session);
+	find_roots(g, o->req);
+	if (!g->root_count && g->link->why[0] == '\0') {
+		guard_free(g);
+		return 0;
+	}
+	AUTO_FD int state = open_state(g);
+	int rc = 0;
+	for (size_t i = 0; i < g->root_count && rc == 0; i++)
+		rc = begin_root(g, &g->roots[i], state, e);
+	for (size_t i = 0; i < g->root_count && rc == 0; i++) {
+		if (!learn(g, &g->roots[i]))
+			rc = err_set(e, ERR_INTERNAL, "out of memory");
+	}
+	for (size_t i = 0; i < g->root_count && rc == 0; i++) {
+		rc = guard_add_pins(g, &g->roots[i], e);
+		guard_open_repos(g, &g->roots[i]);
+	}
+	if (rc < 0) {
+		guard_free(g);
+		return -1;
+	}
+	guard_watch_begin(g);
+	tell_link(g);
+	*ret = g;
+	return 0;
+}
+
+void guard_attach(struct guard *g, int again_fd)
+{
+	g->again = again_fd;
+}
+
+/* A configuration that git tried to write, and that is as it was. */
+static void deny_locks(struct guard *g)
+{
+	AUTO_BUF hint = BUF_INIT(16384);
+	struct stat st;
+	char identity[40];
+	uint32_t i = 0;
+
+	for (size_t k = 0; k < g->locks.cap; k++) {
+		const char *path = g->locks.v[k];
+		struct guard_root *r = path ? guard_root_of(g, path) : NULL;
+		if (!r || !nameset_get(&g->known, path, &i) || lstat(path, &st) < 0)
+			continue;
+		guard_identity(identity, st.st_dev, st.st_ino);
+		if (!nameset_get(&g->same, identity, NULL))
+			continue; /* the host has written it */
+		buf_clear(&hint);
+		(void)buf_printf(&hint,
+				 "git wanted to write its configuration %s, which stays as it is "
+				 "in direct mode: --write %s allows that; --review holds changes "
+				 "for review instead",
+				 guard_shown(g, path), guard_shown(g, path));
+		guard_deny(g, path, buf_cstr(&hint), g->locks.value[k]);
+	}
+}
+
+void guard_end(struct guard *g)
+{
+	AUTO_FD int state = open_state(g);
+
+	guard_step(g);
+	guard_watch_end(g);
+	for (size_t i = 0; i < g->root_count; i++) {
+		struct guard_root *r = &g->roots[i];
+		clean(g, r);
+		tracked_remember(g, r);
+	}
+	settle_dangling(g);
+	deny_locks(g);
+	tracked_deny(g);
+	for (size_t i = 0; i < g->root_count; i++) {
+		struct guard_root *r = &g->roots[i];
+		bool last = end_count(r);
+		if (last && state >= 0 && r->have_after && is_worth_saving(&r->after, &r->before))
+			inventory_save(state, r->file, &r->after);
+	}
+}
+
+static void free_flags(struct guard *g)
+{
+	for (size_t i = 0; i < g->flag_count; i++) {
+		free(g->flags[i].path);
+		free(g->flags[i].moved_to);
+		free(g->flags[i].restore);
+	}
+	for (size_t i = 0; i < g->denial_count; i++) {
+		free(g->denials[i].target);
+		free(g->denials[i].hint);
+	}
+	free(g->flags);
+	free(g->denials);
+}
+
+void guard_free(struct guard *g)
+{
+	if (!g)
+		return;
+	guard_watch_end(g);
+	for (size_t i = 0; i < g->root_count; i++) {
+		struct guard_root *r = &g->roots[i];
+		if (r->lock >= 0)
+			(void)end_count(r); /* nothing was run */
+		(void)close(r->fd);
+		inventory_release(&r->before);
+		inventory_release(&r->after);
+	}
+	for (size_t i = 0; i < g->repo_count; i++) {
+		if (g->repos[i].index >= 0)
+			(void)close(g->repos[i].index);
+		free(g->repos[i].packed);
+	}
+	nameset_release(&g->pins);
+	nameset_release(&g->known);
+	nameset_release(&g->same);
+	nameset_release(&g->gitdirs);
+	nameset_release(&g->loose);
+	nameset_release(&g->put_back);
+	nameset_release(&g->dangling);
+	nameset_release(&g->locks);
+	quarantine_release(&g->quarantine);
+	free_flags(g);
+	free(g->tips);
+	free(g);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the guard share: guard.c (begin and end), guard_pins.c
+ * (what is pinned), guard_watch.c (while the call runs), guard_judge.c (may
+ * this stay), tracked.c (does git know it).
+ */
+#pragma once
+
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/nameset.h"
+#include "run/guard.h"
+#include "run/quarantine.h"
+#include "store/inventory.h"
+
+#define MAX_GUARD_ROOTS 16
+#define MAX_GUARD_PINS 4096u
+#define MAX_GUARD_WATCHES 4096u
+#define MAX_GUARD_REPOS 32
+#define MAX_PACKED_BYTES (4u << 20) /* of refs; a repository with more has no tips from there */
+
+/* The places that are guarded: the source, writable grants, a linked git directory. */
+struct guard_root {
+	char path[PATH_TEXT];
+	int fd;
+	struct protect_dir kind;
+	struct inventory before, after;
+	bool have_after;
+	char file[48]; /* of the inventory */
+	int lock;      /* -1: none */
+	bool alone;    /* no other run was alive when we began */
+};
+
+/* A repository's files as they were when the call began, held open. */
+struct guard_repo {
+	uint32_t root;
+	char work[PATH_TEXT]; /* its work tree, absolute; "" unknown */
+	char git[PATH_TEXT];  /* its git directory, absolute */
+	int index;            /* held open: git replaces it by rename; -1: none */
+	struct stat index_st;
+	char *packed; /* its packed refs, ended by NUL; NULL: none, or too many */
+	struct stat packed_st;
+};
+
+struct watch;
+
+struct guard {
+	const struct caller *who;
+	const struct source *src;
+	const struct gitlink *link;
+	struct view *view;
+	uint32_t idmap; /* MOUNT_IDMAP or 0, for grants */
+	struct guard_root roots[MAX_GUARD_ROOTS];
+	size_t root_count;
+	size_t pin_count;
+	struct nameset pins;    /* absolute path → index of the plan's mount */
+	struct nameset known;   /* absolute path of what existed → find of the before inventory */
+	struct nameset same;    /* "dev:ino" of what existed → 1 */
+	struct nameset gitdirs; /* "dev:ino" of git directories and their objects → 1 */
+	struct nameset loose;   /* absolute path of a pin that the host has removed → 1 */
+	struct nameset put_back; /* absolute path of a pin that is put back → times */
+	struct nameset dangling; /* links to nothing when the call began → 1 */
+	struct quarantine quarantine;
+	struct guard_repo repos[MAX_GUARD_REPOS];
+	size_t repo_count;
+	struct inventory_oid *tips; /* of all repositories, when the call began */
+	size_t tip_count;
+	/* watching */
+	int inotify;
+	int again;
+	struct watch *watches;
+	size_t watch_count, watch_cap;
+	struct nameset locks; /* absolute path of a configuration that git tried to write → times */
+	bool rescan;
+	/* told */
+	struct guard_flag *flags;
+	size_t flag_count;
+	struct guard_denial *denials;
+	size_t denial_count;
+	const char *lost[8];
+	size_t lost_count;
+};
+
+/* guard.c */
+void guard_lose(struct guard *g, const char *what);
+void guard_tell(struct guard *g, const char *path, enum guard_action action, const char *why,
+		const char *moved_to);
+void guard_deny(struct guard *g, const char *path, const char *hint, unsigned int count);
+/* Whether a grant names it, or names a protected directory above it. */
+bool guard_is_lifted(const struct guard *g, const char *path);
+/* Below the source: relative; else as it is. */
+const char *guard_shown(const struct guard *g, const char *path);
+/* The root that holds the absolute path; the deepest. NULL: none. */
+struct guard_root *guard_root_of(struct guard *g, const char *path);
+void guard_identity(char ret[40], uint64_t dev, uint64_t ino);
+/* Opens the directory of an absolute path below a root without following links; `*ret_name` is the last name. */
+int guard_open_parent(const struct guard_root *r, const char *path, const char **ret_name);
+/* Moves it to quarantine and tells so. */
+void guard_take(struct guard *g, struct guard_root *r, const char *path, const char *why);
+
+/* guard_pins.c */
+NODISCARD int guard_add_pins(struct guard *g, struct guard_root *r, struct err *e);
+void guard_open_repos(struct guard *g, struct guard_root *r);
+
+/* A regular file of a git directory, opened without following it; -1. */
+int guard_open_file(const char *git, const char *name, struct stat *ret);
+/* Its whole text, ended by NUL, or NULL. */
+char *guard_read_file(int fd, const struct stat *st, size_t most);
+
+/* guard_judge.c */
+struct judged {
+	enum protect_class class;
+	unsigned char type; /* DT_… */
+	char why[200];
+};
+/*
+ * Whether what lies at the absolute path may stay there. `live`: the call still runs, so a
+ * git directory counts only if it was one before.
+ */
+bool guard_may_stay(struct guard *g, struct guard_root *r, const char *path, struct judged *j,
+		    bool live);
+/* A hooks directory: its samples stay, everything else is moved. */
+void guard_sift_hooks(struct guard *g, struct guard_root *r, const char *path);
+
+/* guard_watch.c */
+void guard_watch_begin(struct guard *g);
+void guard_watch_end(struct guard *g);
+
+/* tracked.c */
+struct tracked_file {
+	const char *path; /* absolute */
+	const char *work; /* work tree of its repository, absolute */
+	bool known;       /* out */
+};
+/* Which of these equal a blob, at their path, of a commit that a tip of before reaches. */
+void tracked_find(struct guard *g, struct tracked_file *files, size_t n);
+/* Pinned files that git's index has replaced during the call, though they could not be. */
+void tracked_deny(struct guard *g);
+/* Tips that appeared during the call are remembered as made inside. */
+void tracked_remember(struct guard *g, struct guard_root *r);

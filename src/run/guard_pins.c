@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is pinned: every protected name that exists, read-only, and in a git
+ * directory the directories on the way to it, so that none can be renamed away.
+ * Opens files of git directories for reading; changes nothing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "policy/gitconfig.h"
+#include "run/guard_parts.h"
+
+#define MAX_CONFIG_BYTES 262144u
+
+struct pin {
+	char *path;
+	bool write;
+	const struct grant *grant; /* not a pin, but this grant, which lies over one; else NULL */
+};
+
+struct pins {
+	struct guard *g;
+	struct guard_root *r;
+	struct pin *v;
+	size_t n, cap;
+	struct nameset seen;
+	bool failed;
+};
+
+static void add_one(struct pins *p, const char *path, bool write, const struct grant *grant)
+{
+	if (strlen(path) >= MAX_PLAN_PATH) {
+		guard_lose(p->g, "protection-of-long-paths");
+		return;
+	}
+	if (p->failed || nameset_get(&p->seen, path, NULL))
+		return;
+	if (p->n == p->cap) {
+		size_t cap = p->cap ? p->cap * 2 : 32;
+		struct pin *more = realloc(p->v, cap * sizeof(*more));
+		if (!more) {
+			p->failed = true;
+			return;
+		}
+		p->v = more;
+		p->cap = cap;
+	}
+	char *copy = strdup(path);
+	if (!copy || !nameset_put(&p->seen, path, 1)) {
+		free(copy);
+		p->failed = true;
+		return;
+	}
+	p->v[p->n++] = (struct pin){.path = copy, .write = write, .grant = grant};
+}
+
+static void add(struct pins *p, const char *path, bool write)
+{
+	if (!guard_is_lifted(p->g, path))
+		add_one(p, path, write, NULL);
+}
+
+static void put_dir(const struct guard_root *r, uint32_t dir, struct buf *out)
+{
+	buf_clear(out);
+	(void)buf_str(out, r->path);
+	if (r->before.dirs[dir].parent != INVENTORY_NONE)
+		(void)buf_char(out, '/');
+	inventory_dir_path(&r->before, dir, out);
+}
+
+static void add_dir(struct pins *p, uint32_t dir)
+{
+	AUTO_BUF path = BUF_INIT(64u << 20);
+
+	if (p->r->before.dirs[dir].parent == INVENTORY_NONE)
+		return; /* the root is a mount already */
+	put_dir(p->r, dir, &path);
+	if (!path.failed)
+		add(p, buf_cstr(&path), true);
+}
+
+/* The directories of a git directory above a find, up to what holds the git directory. */
+static void add_chain(struct pins *p, uint32_t dir)
+{
+	const struct inventory *inv = &p->r->before;
+
+	for (uint32_t d = dir; d != INVENTORY_NONE && inv->dirs[d].place == PLACE_GIT;
+	     d = inv->dirs[d].parent)
+		add_dir(p, d);
+}
+
+/* A link is pinned as a link, and what it leads to, as far as that is here, too. */
+static void add_target(struct pins *p, const char *path)
+{
+	char target[PATH_TEXT];
+	char self[64];
+
+	AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		p->failed |= !nameset_put(&p->g->dangling, path, 1);
+		return;
+	}
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(self, target, sizeof(target) - 1);
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	const struct guard_root *r = guard_root_of(p->g, target);
+	if (r && strcmp(r->path, target) != 0)
+		add(p, target, false);
+}
+
+struct named {
+	struct pins *p;
+	const char *git;  /* directory of the configuration */
+	const char *work; /* work tree, or the git directory of a bare repository */
+};
+
+/* What stands there is pinned; what is not there yet must not come. */
+static void add_named(struct pins *p, const char *base, const char *path)
+{
+	AUTO_BUF joined = BUF_INIT(3 * PATH_TEXT);
+	char clean[PATH_TEXT];
+	struct stat st;
+
+	(void)buf_printf(&joined, "%s/%s", path[0] == '/' ? "" : base, path);
+	if (joined.failed || !path_lexical(buf_cstr(&joined), clean) ||
+	    guard_root_of(p->g, clean) != p->r || strcmp(p->r->path, clean) == 0)
+		return;
+	if (lstat(clean, &st) < 0)
+		p->failed |= !nameset_put(&p->g->dangling, clean, 1);
+	else
+		add(p, clean, false);
+	if (lstat(clean, &st) == 0 && S_ISLNK(st.st_mode))
+		add_target(p, clean);
+}
+
+/* Files that a configuration names and git runs or reads as more of it. */
+static bool take_named(void *self, const struct gitconfig_entry *e)
+{
+	const struct named *n = self;
+	bool core = strcmp(e->section, "core") == 0 && !e->sub;
+	bool include = strcmp(e->section, "include") == 0 || strcmp(e->section, "includeif") == 0;
+
+	if (!e->value || !e->value[0] || e->value[0] == '~')
+		return true;
+	if (core && strcmp(e->key, "hookspath") == 0)
+		add_named(n->p, n->work, e->value);
+	if (core && strcmp(e->key, "fsmonitor") == 0 && strchr(e->value, '/'))
+		add_named(n->p, n->work, e->value);
+	if (include && strcmp(e->key, "path") == 0)
+		add_named(n->p, n->git, e->value);
+	return true;
+}
+
+static void add_config(struct pins *p, const char *path)
+{
+	AUTO_BUF dir = BUF_INIT(2 * PATH_TEXT);
+	char work[PATH_TEXT];
+	struct stat st;
+
+	if (buf_str(&dir, path) < 0 || dir.n >= PATH_TEXT)
+		return;
+	char *slash = strrchr(dir.p, '/');
+	*slash = '\0';
+	memcpy(work, dir.p, strlen(dir.p) + 1);
+	if (strlen(work) > 5 && strcmp(work + strlen(work) - 5, "/.git") == 0)
+		work[strlen(work) - 5] = '\0';
+	AUTO_FD int fd = guard_open_file(dir.p, slash + 1, &st);
+	char *text = fd < 0 ? NULL : guard_read_file(fd, &st, MAX_CONFIG_BYTES);
+	struct named n = {p, dir.p, work};
+	if (text)
+		(void)gitconfig_parse(text, (size_t)st.st_size, take_named, &n);
+	free(text);
+}
+
+static void add_find(struct pins *p, const struct inventory_find *f, const char *path)
+{
+	const struct inventory_dir *d = &p->r->before.dirs[f->dir];
+	struct judged j = {.class = (enum protect_class)f->class, .type = f->type};
+
+	if (f->class == PROTECT_HEAD)
+		return;
+	if ((f->class == PROTECT_TODO || f->class == PROTECT_STATE) &&
+	    guard_may_stay(p->g, p->r, path, &j, true))
+		return; /* the next call goes on with it */
+	if (f->class != PROTECT_GIT && d->place == PLACE_GIT)
+		add_chain(p, f->dir);
+	if (f->class != PROTECT_TOOL && f->class != PROTECT_GIT && d->place != PLACE_GIT &&
+	    d->role == ROLE_GITDIR)
+		add_dir(p, f->dir); /* a git directory without the name */
+	add(p, path, f->class == PROTECT_GIT && f->type == DT_DIR);
+	if (f->type == DT_LNK)
+		add_target(p, path);
+	if (f->class == PROTECT_CONFIG || f->class == PROTECT_CONFIG_WORKTREE)
+		add_config(p, path);
+}
+
+/* Files of a directory that are there, read-only. */
+static void add_files(struct pins *p, const char *dir, const char *const *names)
+{
+	AUTO_BUF path = BUF_INIT(2 * PATH_TEXT);
+
+	for (; *names; names++) {
+		buf_clear(&path);
+		if (buf_printf(&path, "%s/%s", dir, *names) == 0 &&
+		    access(buf_cstr(&path), F_OK) == 0)
+			add(p, buf_cstr(&path), false);
+	}
+}
+
+/*
+ * A linked worktree that lies elsewhere: git inside does not see it, takes it for
+ * removed, and would prune what belongs to it. Seen from another worktree all of
+ * it is read-only; from the main one only what cannot be made again, since gc
+ * writes everybody's reflogs.
+ */
+static void add_worktrees(struct pins *p)
+{
+	static const char *const kept[] = {"HEAD", "index", "ORIG_HEAD", NULL};
+	const struct inventory *inv = &p->r->before;
+	AUTO_BUF path = BUF_INIT(64u << 20);
+
+	for (uint32_t i = 0; i < inv->dir_count; i++) {
+		uint32_t parent = inv->dirs[i].parent;
+		struct judged j = {.class = PROTECT_GITDIR, .type = DT_REG};
+		if (parent == INVENTORY_NONE || inv->dirs[parent].role != ROLE_WORKTREES)
+			continue;
+		put_dir(p->r, i, &path);
+		size_t n = path.n;
+		if (buf_str(&path, "/gitdir") < 0 ||
+		    guard_may_stay(p->g, p->r, buf_cstr(&path), &j, false))
+			continue;
+		path.p[n] = '\0';
+		if (p->r->kind.place == PLACE_GIT)
+			add(p, path.p, false);
+		else
+			add_files(p, path.p, kept);
+	}
+}
+
+/* Of a linked worktree's main repository what is not the worktree's. */
+static void add_main(struct pins *p)
+{
+	static const char *const names[] = {"modules", "HEAD", "index", NULL};
+
+	if (p->r->kind.place == PLACE_GIT && p->g->link->worktree)
+		add_files(p, p->r->path, names);
+}
+
+/* A writable grant of something in a pinned directory lies over the pin. */
+static void add_grants(struct pins *p)
+{
+	for (size_t i = 0; i < p->g->view->grant_count; i++) {
+		const struct grant *gr = &p->g->view->grants[i];
+		bool below = false;
+		if (!gr->write || gr->linked || !path_is_below(p->r->path, gr->path))
+			continue;
+		for (size_t k = 0; k < p->n && !below; k++)
+			below = !p->v[k].write && path_is_below(p->v[k].path, gr->path);
+		if (below)
+			add_one(p, gr->path, true, gr);
+	}
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct pin *)a)->path, ((const struct pin *)b)->path);
+}
+
+static int put_pins(struct pins *p, struct err *e)
+{
+	struct guard *g = p->g;
+
+	if (p->n)
+		qsort(p->v, p->n, sizeof(*p->v), by_path);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct pin *pin = &p->v[i];
+		if (g->pin_count == MAX_GUARD_PINS) {
+			guard_lose(g, "protection-over-4096-paths");
+			return 0;
+		}
+		g->pin_count++;
+		if (pin->grant) {
+			if (view_bind(g->view, pin->path, NULL, MOUNT_WRITE | g->idmap,
+				      &pin->grant->st, e) < 0)
+				return -1;
+			continue;
+		}
+		if (view_pin(g->view, pin->path, pin->write ? MOUNT_WRITE : 0u, e) < 0)
+			return -1;
+		if (!nameset_put(&g->pins, pin->path, (uint32_t)g->view->n - 1))
+			return err_set(e, ERR_INTERNAL, "out of memory");
+	}
+	return 0;
+}
+
+int guard_add_pins(struct guard *g, struct guard_root *r, struct err *e)
+{
+	struct pins p = {.g = g, .r = r};
+	AUTO_BUF path = BUF_INIT(64u << 20);
+
+	/* Whole directories first: what comes first counts. */
+	add_worktrees(&p);
+	add_main(&p);
+	for (uint32_t i = 0; i < r->before.find_count; i++) {
+		buf_clear(&path);
+		(void)buf_printf(&path, "%s/", r->path);
+		inventory_path(&r->before, &r->before.finds[i], &path);
+		if (path.failed)
+			p.failed = true;
+		else
+			add_find(&p, &r->before.finds[i], buf_cstr(&path));
+	}
+	add_grants(&p);
+	int rc = p.failed ? err_set(e, ERR_INTERNAL, "out of memory") : put_pins(&p, e);
+	for (size_t i = 0; i < p.n; i++)
+		free(p.v[i].path);
+	free(p.v);
+	nameset_release(&p.seen);
+	return rc;
+}
+
+static bool add_tip(struct guard *g, const struct inventory_oid *oid)
+{
+	if (g->tip_count % 1024 == 0) {
+		struct inventory_oid *more =
+			realloc(g->tips, (g->tip_count + 1024) * sizeof(*more));
+		if (!more)
+			return false;
+		g->tips = more;
+	}
+	g->tips[g->tip_count++] = *oid;
+	return true;
+}
+
+int guard_open_file(const char *git, const char *name, struct stat *ret)
+{
+	AUTO_BUF path = BUF_INIT(2 * PATH_TEXT);
+
+	(void)buf_printf(&path, "%s/%s", git, name);
+	int fd = open(buf_cstr(&path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0 && (fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))) {
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+char *guard_read_file(int fd, const struct stat *st, size_t most)
+{
+	if (st->st_size < 0 || (uint64_t)st->st_size > most)
+		return NULL;
+	char *text = malloc((size_t)st->st_size + 1);
+	ssize_t n = text ? RETRY_EINTR(pread(fd, text, (size_t)st->st_size, 0)) : -1;
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	return text;
+}
+
+/* A detached HEAD is a tip too. */
+static void add_head(struct guard *g, const char *git)
+{
+	struct inventory_oid oid;
+	struct stat st;
+	char text[80];
+
+	AUTO_FD int fd = guard_open_file(git, "HEAD", &st);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+	if (n > 0 && inventory_oid_parse(text, (size_t)n, &oid))
+		(void)add_tip(g, &oid);
+}
+
+/* The tips that git directories have now, and their index, held open. */
+void guard_open_repos(struct guard *g, struct guard_root *r)
+{
+	AUTO_BUF path = BUF_INIT(64u << 20);
+
+	for (uint32_t i = 0; i < r->before.tip_count; i++)
+		(void)add_tip(g, &r->before.tips[i]);
+	for (uint32_t i = 0; i < r->before.dir_count && g->repo_count < MAX_GUARD_REPOS; i++) {
+		const struct inventory_dir *d = &r->before.dirs[i];
+		if (d->role != ROLE_GITDIR && !(d->role == ROLE_MODULES && d->finds))
+			continue;
+		struct guard_repo *repo = &g->repos[g->repo_count];
+		put_dir(r, i, &path);
+		if (path.failed || path.n >= sizeof(repo->git))
+			continue;
+		*repo = (struct guard_repo){.root = (uint32_t)(r - g->roots)};
+		memcpy(repo->git, buf_cstr(&path), path.n + 1);
+		size_t n = path.n;
+		if (n > 5 && strcmp(buf_cstr(&path) + n - 5, "/.git") == 0)
+			memcpy(repo->work, buf_cstr(&path), n - 5); /* the rest is zero */
+		repo->index =
+			repo->work[0] ? guard_open_file(repo->git, "index", &repo->index_st) : -1;
+		AUTO_FD int packed = guard_open_file(repo->git, "packed-refs", &repo->packed_st);
+		if (packed >= 0)
+			repo->packed = guard_read_file(packed, &repo->packed_st, MAX_PACKED_BYTES);
+		add_head(g, repo->git);
+		g->repo_count++;
+	}
+}

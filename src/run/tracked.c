@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What git knows of protected files: whether a new one is of a commit that was
+ * there before the call, and whether the index has replaced one that could not
+ * be. Commits that a command in a sandbox has made do not count, or a file could
+ * be committed in one call and checked out in the next.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "policy/gitindex.h"
+#include "run/catfile.h"
+#include "run/guard_parts.h"
+
+#define MAX_OBJECTS 20000u /* read for one question */
+#define MAX_SEARCH_MS 8000u
+#define MAX_FILE_BYTES (16u << 20)
+
+/* One file that is asked about. */
+struct question {
+	struct tracked_file *file;
+	char *path; /* in the work tree */
+	char *content;
+	size_t n;
+	unsigned int mode; /* as a tree has it */
+};
+
+struct search {
+	struct catfile git;
+	struct question *v;
+	size_t n, open;
+	struct nameset seen; /* objects, and trees by the file they were searched for */
+	struct inventory_oid *queue;
+	size_t queue_n, queue_cap, queue_at;
+	unsigned int objects;
+	uint64_t until_ms;
+};
+
+static void spell(char ret[65], const struct inventory_oid *oid)
+{
+	for (size_t i = 0; i < oid->bytes; i++)
+		(void)snprintf(ret + 2 * i, 3, "%02x", oid->oid[i]);
+}
+
+static void push(struct search *s, const struct inventory_oid *oid)
+{
+	char name[65];
+
+	spell(name, oid);
+	if (nameset_get(&s->seen, name, NULL) || !nameset_put(&s->seen, name, 1))
+		return;
+	if (s->queue_n == s->queue_cap) {
+		size_t cap = s->queue_cap ? s->queue_cap * 2 : 256;
+		struct inventory_oid *more = realloc(s->queue, cap * sizeof(*more));
+		if (!more)
+			return;
+		s->queue = more;
+		s->queue_cap = cap;
+	}
+	s->queue[s->queue_n++] = *oid;
+}
+
+static bool get(struct search *s, const struct inventory_oid *oid)
+{
+	return s->objects++ < MAX_OBJECTS && clock_mono_ms() < s->until_ms &&
+	       catfile_get(&s->git, oid);
+}
+
+/* The entry of a tree: "MODE NAME\0" and the raw name of an object. */
+static bool find_entry(const struct search *s, const char *name, size_t len, unsigned int bytes,
+		       unsigned int *ret_mode, struct inventory_oid *ret)
+{
+	const char *p = s->git.object;
+	const char *end = p + s->git.size;
+
+	while (p < end) {
+		const char *rest = p;
+		unsigned int mode = 0;
+		for (; rest < end && *rest >= '0' && *rest <= '7'; rest++)
+			mode = mode * 8 + (unsigned int)(*rest - '0');
+		const char *nul = rest < end ? memchr(rest, 0, (size_t)(end - rest)) : NULL;
+		if (!nul || *rest != ' ' || (size_t)(end - nul) < 1 + bytes)
+			return false;
+		if ((size_t)(nul - rest - 1) == len && memcmp(rest + 1, name, len) == 0) {
+			*ret_mode = mode;
+			*ret = (struct inventory_oid){.bytes = (uint8_t)bytes};
+			memcpy(ret->oid, nul + 1, bytes);
+			return true;
+		}
+		p = nul + 1 + bytes;
+	}
+	return false;
+}
+
+/* Goes down from a root tree along the file's path. */
+static void look_in_tree(struct search *s, struct question *q, struct inventory_oid tree)
+{
+	struct inventory_oid blob;
+	char seen[65 + 32];
+	char name[65];
+	unsigned int mode = 0;
+
+	for (const char *p = q->path; *p;) {
+		size_t len = strcspn(p, "/");
+		spell(name, &tree);
+		(void)snprintf(seen, sizeof(seen), "%s %zu %zu", name, (size_t)(q - s->v),
+			       (size_t)(p - q->path));
+		if (nameset_get(&s->seen, seen, NULL) || !nameset_put(&s->seen, seen, 1) ||
+		    !get(s, &tree) || strcmp(s->git.type, "tree") != 0 ||
+		    !find_entry(s, p, len, tree.bytes, &mode, &tree))
+			return;
+		p += len;
+		p += *p == '/';
+	}
+	if (mode == q->mode && object_name("blob", q->content, q->n, tree.bytes, &blob) &&
+	    memcmp(blob.oid, tree.oid, tree.bytes) == 0) {
+		q->file->known = true;
+		s->open--;
+	}
+}
+
+static bool take_name(const char **p, const char *word, struct inventory_oid *ret)
+{
+	size_t n = strlen(word);
+
+	if (strncmp(*p, word, n) != 0 || !inventory_oid_parse(*p + n, strlen(*p + n), ret))
+		return false;
+	*p += n + 2u * ret->bytes;
+	*p += **p == '\n';
+	return true;
+}
+
+/* A commit: its tree is searched, its parents come later. A tag: what it names. */
+static void look_at(struct search *s, const struct inventory_oid *oid)
+{
+	struct inventory_oid tree;
+	struct inventory_oid next;
+
+	if (!get(s, oid))
+		return;
+	const char *p = s->git.object;
+	if (strcmp(s->git.type, "tag") == 0 && take_name(&p, "object ", &next))
+		push(s, &next);
+	if (strcmp(s->git.type, "commit") != 0 || !take_name(&p, "tree ", &tree))
+		return;
+	while (take_name(&p, "parent ", &next))
+		push(s, &next);
+	for (size_t i = 0; s->v && i < s->n; i++)
+		if (s->v[i].content && !s->v[i].file->known)
+			look_in_tree(s, &s->v[i], tree);
+}
+
+/* Content and mode as git would keep them. */
+static bool load(struct guard *g, struct question *q)
+{
+	struct guard_root *r = guard_root_of(g, q->file->path);
+	const char *name = NULL;
+	struct stat st;
+
+	AUTO_FD int dir = r ? guard_open_parent(r, q->file->path, &name) : -1;
+	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	if (S_ISLNK(st.st_mode)) {
+		q->content = malloc(PATH_TEXT);
+		ssize_t n = q->content ? readlinkat(dir, name, q->content, PATH_TEXT) : -1;
+		q->n = n > 0 ? (size_t)n : 0;
+		q->mode = 0120000;
+		return n > 0;
+	}
+	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+	    st.st_size > MAX_FILE_BYTES)
+		return false;
+	q->content = malloc((size_t)st.st_size + 1);
+	while (q->content && q->n < (size_t)st.st_size) {
+		ssize_t n = RETRY_EINTR(read(fd, q->content + q->n, (size_t)st.st_size - q->n));
+		if (n <= 0)
+			return false;
+		q->n += (size_t)n;
+	}
+	q->mode = st.st_mode & 0100 ? 0100755 : 0100644;
+	return q->content != NULL;
+}
+
+static int by_oid(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct inventory_oid));
+}
+
+static bool is_inside(const struct guard *g, const struct inventory_oid *oid)
+{
+	for (size_t i = 0; i < g->root_count; i++) {
+		const struct inventory *inv = &g->roots[i].before;
+		for (uint32_t k = 0; k < inv->inside_count; k++)
+			if (by_oid(&inv->inside[k], oid) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* Each object's name in packed-refs, peeled tags' lines ("^NAME") included. */
+static void each_packed(const char *text, void (*item)(void *self, const struct inventory_oid *oid),
+			void *self)
+{
+	struct inventory_oid oid;
+
+	while (text && *text) {
+		size_t n = strcspn(text, "\n");
+		size_t skip = *text == '^';
+		if (inventory_oid_parse(text + skip, n - skip, &oid))
+			item(self, &oid);
+		text += n;
+		text += *text == '\n';
+	}
+}
+
+struct push_to {
+	struct guard *g;
+	struct search *s;
+};
+
+static void push_tip(void *self, const struct inventory_oid *oid)
+{
+	struct push_to *to = self;
+
+	if (!is_inside(to->g, oid))
+		push(to->s, oid);
+}
+
+static bool is_unchanged(int fd, const struct stat *then)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_size == then->st_size &&
+	       memcmp(&st.st_mtim, &then->st_mtim, sizeof(st.st_mtim)) == 0;
+}
+
+static void push_tips(struct guard *g, struct search *s)
+{
+	struct push_to to = {g, s};
+
+	for (size_t i = 0; i < g->tip_count; i++)
+		push_tip(&to, &g->tips[i]);
+	for (size_t i = 0; i < g->repo_count; i++)
+		each_packed(g->repos[i].packed, push_tip, &to);
+}
+
+static void release(struct search *s)
+{
+	for (size_t i = 0; s->v && i < s->n; i++) {
+		free(s->v[i].path);
+		free(s->v[i].content);
+	}
+	free(s->v);
+	free(s->queue);
+	nameset_release(&s->seen);
+}
+
+static void add_question(struct guard *g, struct search *s, struct tracked_file *file)
+{
+	struct question *q = &s->v[s->n++];
+
+	q->file = file;
+	q->path = strdup(file->path + strlen(file->work) + 1);
+	if (q->path && load(g, q)) {
+		s->open++;
+	} else {
+		free(q->content);
+		q->content = NULL;
+	}
+}
+
+void tracked_find(struct guard *g, struct tracked_file *files, size_t n)
+{
+	struct search s = {.until_ms = clock_deadline(clock_mono_ms(), MAX_SEARCH_MS)};
+
+	push_tips(g, &s);
+	s.v = calloc(n, sizeof(*s.v));
+	for (size_t i = 0; s.v && s.queue_n && i < n; i++)
+		add_question(g, &s, &files[i]);
+	if (s.open && catfile_start(&s.git, files[0].work, g->who->env)) {
+		while (s.open && s.queue && s.queue_at < s.queue_n) {
+			struct inventory_oid oid = s.queue[s.queue_at++];
+			look_at(&s, &oid);
+		}
+		catfile_end(&s.git);
+	}
+	release(&s);
+}
+
+struct tips {
+	struct inventory_oid *v;
+	size_t n, cap;
+};
+
+static void add_tip(void *self, const struct inventory_oid *oid)
+{
+	struct tips *t = self;
+
+	if (t->n == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 256;
+		struct inventory_oid *more = realloc(t->v, cap * sizeof(*more));
+		if (!more)
+			return;
+		t->v = more;
+		t->cap = cap;
+	}
+	t->v[t->n++] = *oid;
+}
+
+void tracked_remember(struct guard *g, struct guard_root *r)
+{
+	struct tips old = {.v = NULL};
+	struct tips now = {.v = NULL};
+	struct stat st;
+
+	if (!r->have_after || !r->after.read)
+		return;
+	for (size_t i = 0; i < g->tip_count; i++)
+		add_tip(&old, &g->tips[i]);
+	for (uint32_t i = 0; i < r->after.inside_count; i++)
+		add_tip(&old, &r->after.inside[i]);
+	for (uint32_t i = 0; i < r->after.tip_count; i++)
+		add_tip(&now, &r->after.tips[i]);
+	for (size_t i = 0; i < g->repo_count; i++) {
+		struct guard_repo *repo = &g->repos[i];
+		each_packed(repo->packed, add_tip, &old);
+		AUTO_FD int fd = guard_open_file(repo->git, "packed-refs", &st);
+		AUTO_FREE char *text = NULL;
+		if (fd >= 0 && (!repo->packed || st.st_ino != repo->packed_st.st_ino ||
+				!is_unchanged(fd, &repo->packed_st)))
+			text = guard_read_file(fd, &st, 4 * MAX_PACKED_BYTES);
+		each_packed(text, add_tip, &now);
+	}
+	if (old.n)
+		qsort(old.v, old.n, sizeof(*old.v), by_oid);
+	for (size_t i = 0; i < now.n; i++)
+		if (!old.n || !bsearch(&now.v[i], old.v, old.n, sizeof(*old.v), by_oid))
+			(void)inventory_add_inside(&r->after, &now.v[i]);
+	free(old.v);
+	free(now.v);
+}
+
+/* The objects that an index has at protected paths, as "PATH\0" → the bytes. */
+struct index_files {
+	struct guard *g;
+	const struct guard_repo *repo;
+	struct nameset oids; /* path → number of its name in `v` */
+	struct tips v;
+	unsigned int bytes;
+};
+
+static bool take_entry(void *self, const struct gitindex_entry *e)
+{
+	struct index_files *f = self;
+	AUTO_BUF path = BUF_INIT(2 * PATH_TEXT);
+	struct inventory_oid oid = {.bytes = (uint8_t)f->bytes};
+
+	if (e->stage != 0)
+		return true;
+	if (buf_printf(&path, "%s/", f->repo->work) < 0 || buf_add(&path, e->path, e->path_len) < 0)
+		return true;
+	/* Pinned itself, or in a pinned directory. */
+	size_t shortest = strlen(f->repo->work);
+	for (char *end = path.p + path.n; end > path.p + shortest; end--) {
+		if (*end != '/' && *end != '\0')
+			continue;
+		char saved = *end;
+		*end = '\0';
+		bool pinned = nameset_get(&f->g->pins, path.p, NULL);
+		*end = saved;
+		if (!pinned)
+			continue;
+		memcpy(oid.oid, e->oid, f->bytes);
+		(void)nameset_put(&f->oids, path.p, (uint32_t)f->v.n);
+		add_tip(&f->v, &oid);
+		break;
+	}
+	return true;
+}
+
+static void read_index(struct index_files *f, int fd, size_t size)
+{
+	bool split = false;
+	struct err ignored = {0};
+
+	if (fd < 0 || !size || size > MAX_GIT_INDEX)
+		return;
+	AUTO_FREE char *bytes = malloc(size);
+	if (!bytes || pread(fd, bytes, size, 0) != (ssize_t)size)
+		return;
+	f->bytes = 20;
+	if (gitindex_each(bytes, size, 20, take_entry, f, &split, &ignored) == 0)
+		return;
+	nameset_release(&f->oids);
+	f->v.n = 0;
+	f->bytes = 32;
+	if (gitindex_each(bytes, size, 32, take_entry, f, &split, &ignored) < 0)
+		f->v.n = 0;
+}
+
+/* Is the file on disk what this object is? */
+static bool is_content(struct guard *g, const char *path, const struct inventory_oid *oid)
+{
+	struct tracked_file file = {.path = path};
+	struct question q = {.file = &file};
+	struct inventory_oid is;
+
+	bool good = load(g, &q) && object_name("blob", q.content, q.n, oid->bytes, &is) &&
+		    memcmp(is.oid, oid->oid, oid->bytes) == 0;
+	free(q.content);
+	return good;
+}
+
+static void deny_file(struct guard *g, const char *path)
+{
+	AUTO_BUF hint = BUF_INIT(16384);
+
+	(void)buf_printf(&hint,
+			 "git has another version of %s now, but the file stays as it is in direct "
+			 "mode: --write %s allows the change; --review holds changes for review "
+			 "instead",
+			 guard_shown(g, path), guard_shown(g, path));
+	guard_deny(g, path, buf_cstr(&hint), 1);
+}
+
+static void compare_indexes(struct guard *g, struct index_files *old, struct index_files *now)
+{
+	uint32_t k = 0;
+
+	for (size_t i = 0; i < now->oids.cap; i++) {
+		const char *path = now->oids.v[i];
+		if (!path)
+			continue;
+		const struct inventory_oid *oid = &now->v.v[now->oids.value[i]];
+		bool was = nameset_get(&old->oids, path, &k);
+		if (was && by_oid(&old->v.v[k], oid) == 0)
+			continue;
+		if (!is_content(g, path, oid))
+			deny_file(g, path);
+	}
+	/* What the index has no more, and what could not be removed either. */
+	for (size_t i = 0; i < old->oids.cap; i++) {
+		const char *path = old->oids.v[i];
+		if (path && !nameset_get(&now->oids, path, NULL) &&
+		    is_content(g, path, &old->v.v[old->oids.value[i]]))
+			deny_file(g, path);
+	}
+}
+
+/* Whether tools' configuration is pinned in a work tree: else nothing of it can have stayed behind. */
+static bool has_tools(const struct guard *g, const char *work)
+{
+	size_t n = strlen(work);
+
+	for (size_t i = 0; i < g->pins.cap; i++) {
+		const char *path = g->pins.v[i];
+		if (path && strncmp(path, work, n) == 0 && path[n] == '/' &&
+		    strncmp(path + n, "/.git/", 6) != 0 && strcmp(path + n, "/.git") != 0)
+			return true;
+	}
+	return false;
+}
+
+void tracked_deny(struct guard *g)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < g->repo_count; i++) {
+		const struct guard_repo *repo = &g->repos[i];
+		if (!repo->work[0] || repo->index < 0 || !has_tools(g, repo->work) ||
+		    !is_unchanged(repo->index, &repo->index_st))
+			continue;
+		AUTO_FD int fd = guard_open_file(repo->git, "index", &st);
+		if (fd < 0 ||
+		    (st.st_ino == repo->index_st.st_ino && st.st_dev == repo->index_st.st_dev))
+			continue;
+		struct index_files old = {.g = g, .repo = repo};
+		struct index_files now = {.g = g, .repo = repo};
+		read_index(&old, repo->index, (size_t)repo->index_st.st_size);
+		read_index(&now, fd, (size_t)st.st_size);
+		compare_indexes(g, &old, &now);
+		nameset_release(&old.oids);
+		nameset_release(&now.oids);
+		free(old.v.v);
+		free(now.v.v);
+	}
+}

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk. It goes by descriptor and relative names, in a stack of its own, so
+ * that neither depth nor the length of a path has a limit that a command could
+ * hide behind. Reads directories and refs; writes nothing.
+ */
+#include "store/inventory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "store/stats.h"
+
+#define MAX_RELATIVE 2048u /* bytes of a name below a base; then a new base is opened */
+#define RACY_NS 2000000000
+#define READ_BYTES 32768u
+#define MAX_NAME 1024u /* NAME_MAX is 255, some file systems have more */
+
+struct frame {
+	uint32_t old, dir; /* in the old inventory and in the new one */
+	uint32_t next;     /* unchanged: the next old child */
+	uint32_t guess;    /* read anew: the old child that probably comes next */
+	size_t names, at;  /* read anew: children's names in the arena; where we are */
+	size_t path_len;   /* of the path before this directory was added */
+	int base;          /* to be closed when it is left, -1: none */
+	size_t base_len;   /* the path's length at the base that was in use before */
+	int base_before;
+	bool fresh; /* read anew */
+};
+
+struct scan {
+	const struct inventory *old;
+	struct inventory *out;
+	const struct stats *stats; /* of the old inventory's directories */
+	struct buf path, names;
+	struct frame *stack;
+	size_t depth, cap;
+	size_t dir_cap, find_cap, tip_cap, text_cap;
+	int base; /* paths are relative to it, from base_len on */
+	size_t base_len;
+	uint64_t root_dev;
+	int64_t now_ns;
+	bool trusted; /* the file system's times */
+	unsigned int flags;
+	bool memory; /* ran out of it */
+};
+
+static int64_t ns(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Room for one more of an array. */
+static bool grow(void **p, size_t *cap, size_t n, size_t size)
+{
+	if (n < *cap)
+		return true;
+	size_t next = *cap ? *cap * 2 : 256;
+	void *more = realloc(*p, next * size);
+	if (!more)
+		return false;
+	*p = more;
+	*cap = next;
+	return true;
+}
+
+static uint32_t add_text(struct scan *s, const char *name)
+{
+	size_t n = strlen(name) + 1;
+
+	if (s->out->text_count + n > MAX_INVENTORY_TEXT) {
+		s->out->full = true;
+		return INVENTORY_NONE;
+	}
+	while (s->out->text_count + n > s->text_cap) {
+		size_t next = s->text_cap ? s->text_cap * 2 : 16384;
+		char *more = realloc(s->out->text, next);
+		if (!more) {
+			s->memory = true;
+			return INVENTORY_NONE;
+		}
+		s->out->text = more;
+		s->text_cap = next;
+	}
+	uint32_t at = s->out->text_count;
+	memcpy(s->out->text + at, name, n);
+	s->out->text_count += (uint32_t)n;
+	return at;
+}
+
+static const char *below_base(const struct scan *s)
+{
+	const char *p = buf_cstr(&s->path) + s->base_len;
+
+	return *p == '/' ? p + 1 : *p ? p : ".";
+}
+
+static struct inventory_find *add_find(struct scan *s, uint32_t dir, const char *name,
+				       enum protect_class class, unsigned char type,
+				       const struct stat *st)
+{
+	struct inventory *out = s->out;
+
+	if (out->find_count == MAX_INVENTORY_FINDS) {
+		out->full = true;
+		return NULL;
+	}
+	uint32_t text = add_text(s, name);
+	if (text == INVENTORY_NONE ||
+	    !grow((void **)&out->finds, &s->find_cap, out->find_count, sizeof(*out->finds))) {
+		s->memory = true;
+		return NULL;
+	}
+	struct inventory_find *f = &out->finds[out->find_count++];
+	*f = (struct inventory_find){.dev = st->st_dev,
+				     .ino = st->st_ino,
+				     .dir = dir,
+				     .name = text,
+				     .class = (uint8_t) class,
+				     .type = type};
+	out->dirs[dir].finds++;
+	return f;
+}
+
+static void add_tip(struct scan *s, uint32_t dir, const struct inventory_oid *oid)
+{
+	struct inventory *out = s->out;
+
+	if (out->tip_count == MAX_INVENTORY_TIPS)
+		return; /* fewer tips, fewer files that may stay */
+	if (!grow((void **)&out->tips, &s->tip_cap, out->tip_count, sizeof(*out->tips))) {
+		s->memory = true;
+		return;
+	}
+	out->tips[out->tip_count++] = *oid;
+	out->dirs[dir].tips++;
+}
+
+static int hex(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool inventory_oid_parse(const char *text, size_t n, struct inventory_oid *ret)
+{
+	size_t digits = 0;
+
+	while (digits < n && hex(text[digits]) >= 0)
+		digits++;
+	if ((digits != 40 && digits != 64) ||
+	    (digits < n && text[digits] != '\n' && text[digits] != ' ' && text[digits] != '\0'))
+		return false;
+	*ret = (struct inventory_oid){.bytes = (uint8_t)(digits / 2)};
+	for (size_t i = 0; i < digits / 2; i++)
+		ret->oid[i] = (uint8_t)(hex(text[2 * i]) * 16 + hex(text[2 * i + 1]));
+	return true;
+}
+
+static void read_ref(struct scan *s, int fd, uint32_t dir, const char *name)
+{
+	struct inventory_oid oid;
+	char text[80];
+
+	AUTO_FD int ref = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = ref >= 0 ? read(ref, text, sizeof(text)) : -1;
+	if (n > 0 && inventory_oid_parse(text, (size_t)n, &oid))
+		add_tip(s, dir, &oid);
+}
+
+/* What was read of a directory: names one after the other, each behind its type. */
+static bool collect(struct scan *s, int fd, unsigned int *ret_layout)
+{
+	static _Alignas(struct dirent64) char bytes[READ_BYTES];
+	struct stat st;
+
+	*ret_layout = 0;
+	for (;;) {
+		long n = syscall(SYS_getdents64, fd, bytes, sizeof(bytes));
+		if (n <= 0)
+			return n == 0;
+		for (long at = 0; at < n;) {
+			const struct dirent64 *d = (const struct dirent64 *)(bytes + at);
+			unsigned char type = d->d_type;
+			at += d->d_reclen;
+			if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
+			    strlen(d->d_name) >= MAX_NAME)
+				continue;
+			if (type == DT_UNKNOWN) /* not every file system tells */
+				type = fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0
+					       ? (unsigned char)DT_REG
+					       : (unsigned char)IFTODT(st.st_mode);
+			*ret_layout |= protect_layout_bit(d->d_name);
+			if (buf_char(&s->names, (char)type) < 0 ||
+			    buf_add(&s->names, d->d_name, strlen(d->d_name) + 1) < 0) {
+				s->memory = true;
+				return false;
+			}
+		}
+	}
+}
+
+static enum protect_class classify(const struct inventory_dir *d, const char *own, const char *name)
+{
+	struct protect_dir kind = {.place = d->place, .role = d->role};
+	enum protect_class c = protect_name(kind, own, name);
+
+	if (c == PROTECT_NONE && d->given == ROLE_NONE && d->role == ROLE_GITDIR &&
+	    protect_layout_bit(name) == LAYOUT_HEAD)
+		c = PROTECT_HEAD;
+	return c;
+}
+
+/*
+ * Sorts what was read: finds and tips are kept, names of directories to walk stay
+ * in the arena from `start` on, all else goes.
+ */
+static void sort_out(struct scan *s, int fd, uint32_t dir, size_t start)
+{
+	struct stat st;
+	size_t keep = start;
+
+	for (size_t at = start; at < s->names.n;) {
+		unsigned char type = (unsigned char)s->names.p[at];
+		char *name = s->names.p + at + 1;
+		size_t len = strlen(name) + 1;
+		const struct inventory_dir *d = &s->out->dirs[dir];
+		struct protect_dir child;
+		at += 1 + len;
+		enum protect_class c = classify(d, s->out->text + d->name, name);
+		if (c != PROTECT_NONE && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			(void)add_find(s, dir, name, c, (unsigned char)IFTODT(st.st_mode), &st);
+		if (type == DT_REG && s->out->dirs[dir].role == ROLE_REFS)
+			read_ref(s, fd, dir, name);
+		if (type != DT_DIR || (c != PROTECT_NONE && c != PROTECT_GIT && c != PROTECT_HEAD))
+			continue;
+		d = &s->out->dirs[dir];
+		if (protect_child((struct protect_dir){.place = d->place, .role = d->role}, name,
+				  &child)) {
+			memmove(s->names.p + keep, name, len);
+			keep += len;
+		}
+	}
+	s->names.n = keep;
+}
+
+/* Opens the directory at the path; with INVENTORY_FORCE one of ours that denies it, too. */
+static int open_dir(const struct scan *s, const char *path, mode_t *ret_mode)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+	struct stat st;
+	char self[64];
+
+	*ret_mode = (mode_t)-1;
+	int fd = openat(s->base, path, flags);
+	if (fd >= 0 || errno != EACCES || !(s->flags & INVENTORY_FORCE))
+		return fd;
+	AUTO_FD int handle = openat(s->base, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (handle < 0 || fstat(handle, &st) < 0 || st.st_uid != geteuid())
+		return -1;
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
+	if (chmod(self, (st.st_mode & 07777) | 0700) < 0)
+		return -1;
+	*ret_mode = st.st_mode & 07777;
+	return openat(s->base, path, flags);
+}
+
+static bool read_dir(struct scan *s, uint32_t dir)
+{
+	unsigned int layout = 0;
+	mode_t mode = 0;
+	size_t start = s->names.n;
+	struct inventory_dir *d = &s->out->dirs[dir];
+
+	AUTO_FD int fd = open_dir(s, below_base(s), &mode);
+	if (fd < 0)
+		return false;
+	s->out->read++;
+	bool whole = collect(s, fd, &layout);
+	d->role = d->given != ROLE_NONE           ? d->given
+		  : protect_layout_is_git(layout) ? (uint8_t)ROLE_GITDIR
+						  : (uint8_t)ROLE_NONE;
+	sort_out(s, fd, dir, start);
+	if (mode != (mode_t)-1)
+		(void)fchmod(fd, mode); /* as it was */
+	return whole;
+}
+
+static bool is_same(const struct scan *s, uint32_t old, const struct stats *st,
+		    struct protect_dir kind)
+{
+	const struct inventory_dir *o = &s->old->dirs[old];
+	int64_t last = st->mtime_ns > st->ctime_ns ? st->mtime_ns : st->ctime_ns;
+
+	return s->trusted && st->dev == s->root_dev && o->dev == st->dev && o->ino == st->ino &&
+	       o->mtime_ns == st->mtime_ns && o->ctime_ns == st->ctime_ns &&
+	       o->place == kind.place && o->given == kind.role && last + RACY_NS < o->read_ns;
+}
+
+static void copy_known(struct scan *s, uint32_t old, uint32_t dir)
+{
+	const struct inventory_dir *o = &s->old->dirs[old];
+
+	s->out->dirs[dir].role = o->role;
+	s->out->dirs[dir].read_ns = o->read_ns;
+	for (uint32_t i = o->find; i < o->find + o->finds; i++) {
+		const struct inventory_find *f = &s->old->finds[i];
+		struct stat st = {.st_dev = f->dev, .st_ino = f->ino};
+		(void)add_find(s, dir, s->old->text + f->name, (enum protect_class)f->class,
+			       f->type, &st);
+	}
+	for (uint32_t i = o->tip; i < o->tip + o->tips; i++)
+		add_tip(s, dir, &s->old->tips[i]);
+}
+
+/* The path grows too long for one call: go on from here. */
+static void rebase(struct scan *s, struct frame *f)
+{
+	f->base = -1;
+	f->base_before = s->base;
+	f->base_len = s->base_len;
+	if (s->path.n - s->base_len < MAX_RELATIVE)
+		return;
+	int fd = openat(s->base, below_base(s), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	f->base = s->base = fd;
+	s->base_len = s->path.n;
+}
+
+static void leave(struct scan *s)
+{
+	struct frame *f = &s->stack[--s->depth];
+
+	s->out->dirs[f->dir].size = s->out->dir_count - f->dir;
+	if (f->base >= 0)
+		(void)close(f->base);
+	s->base = f->base_before;
+	s->base_len = f->base_len;
+	s->path.n = f->path_len;
+	if (s->path.p)
+		s->path.p[s->path.n] = '\0';
+	if (f->fresh)
+		s->names.n = f->names;
+}
+
+/* The directory at the path: listed, and a frame for what lies in it. */
+static void enter(struct scan *s, uint32_t parent, uint32_t old, const char *name,
+		  struct protect_dir kind, size_t path_len)
+{
+	struct inventory *out = s->out;
+	struct stats st;
+	bool known = old != INVENTORY_NONE && s->stats && s->stats[old].ino;
+
+	if (known)
+		st = s->stats[old];
+	if ((!known && !stats_one(s->base, below_base(s), &st)) ||
+	    out->dir_count == MAX_INVENTORY_DIRS) {
+		out->full |= out->dir_count == MAX_INVENTORY_DIRS;
+		s->path.n = path_len;
+		s->path.p[path_len] = '\0';
+		return;
+	}
+	uint32_t text = add_text(s, name);
+	if (text == INVENTORY_NONE ||
+	    !grow((void **)&out->dirs, &s->dir_cap, out->dir_count, sizeof(*out->dirs)) ||
+	    !grow((void **)&s->stack, &s->cap, s->depth, sizeof(*s->stack))) {
+		s->memory = true;
+		return;
+	}
+	uint32_t dir = out->dir_count++;
+	out->dirs[dir] = (struct inventory_dir){.dev = st.dev,
+						.ino = st.ino,
+						.mtime_ns = st.mtime_ns,
+						.ctime_ns = st.ctime_ns,
+						.parent = parent,
+						.name = text,
+						.size = 1,
+						.find = out->find_count,
+						.tip = out->tip_count,
+						.place = kind.place,
+						.given = kind.role,
+						.role = kind.role};
+	struct frame *f = &s->stack[s->depth++];
+	*f = (struct frame){.old = old, .dir = dir, .path_len = path_len, .names = s->names.n};
+	f->at = f->names;
+	f->next = f->guess = old == INVENTORY_NONE ? INVENTORY_NONE : old + 1;
+	if (old != INVENTORY_NONE && is_same(s, old, &st, kind)) {
+		copy_known(s, old, dir);
+	} else {
+		f->fresh = true;
+		/* What could not be read whole is read again next time. */
+		out->dirs[dir].read_ns = read_dir(s, dir) ? s->now_ns : 0;
+	}
+	rebase(s, f);
+}
+
+static bool is_child(const struct scan *s, uint32_t old, uint32_t i)
+{
+	return i < old + s->old->dirs[old].size;
+}
+
+/* The old inventory's entry for a child, most likely where we guess. */
+static uint32_t find_old(const struct scan *s, struct frame *f, const char *name)
+{
+	if (f->old == INVENTORY_NONE || !s->old)
+		return INVENTORY_NONE;
+	for (int round = 0; round < 2; round++) {
+		uint32_t i = round == 0 ? f->guess : f->old + 1;
+		for (; is_child(s, f->old, i); i += s->old->dirs[i].size) {
+			if (strcmp(s->old->text + s->old->dirs[i].name, name) == 0) {
+				f->guess = i + s->old->dirs[i].size;
+				return i;
+			}
+		}
+	}
+	return INVENTORY_NONE;
+}
+
+/* The next directory below the one on top of the stack. False: that was all. */
+static bool next_child(struct scan *s)
+{
+	struct frame *f = &s->stack[s->depth - 1];
+	const struct inventory_dir *d = &s->out->dirs[f->dir];
+	struct protect_dir child;
+	size_t path_len = s->path.n;
+	uint32_t old = INVENTORY_NONE;
+	char name[MAX_NAME];
+
+	if (f->fresh) {
+		if (f->at >= s->names.n)
+			return false;
+		size_t n = strlen(s->names.p + f->at) + 1;
+		memcpy(name, s->names.p + f->at, n);
+		f->at += n;
+		old = find_old(s, f, name);
+	} else {
+		if (!s->old || !is_child(s, f->old, f->next))
+			return false;
+		old = f->next;
+		f->next += s->old->dirs[old].size;
+		memcpy(name, s->old->text + s->old->dirs[old].name,
+		       strlen(s->old->text + s->old->dirs[old].name) + 1);
+	}
+	if (!protect_child((struct protect_dir){.place = d->place, .role = d->role}, name, &child))
+		return true;
+	if ((s->path.n && buf_char(&s->path, '/') < 0) || buf_str(&s->path, name) < 0) {
+		s->memory = true;
+		return false;
+	}
+	enter(s, f->dir, old, name, child, path_len);
+	return true;
+}
+
+/* File systems whose directories change mtime and ctime with every entry, by the kernel's clock. */
+static bool has_true_times(int fd)
+{
+	static const unsigned long types[] = {
+		0xef53,     /* ext2, ext3, ext4 */
+		0x58465342, /* xfs */
+		0x9123683e, /* btrfs */
+		0x01021994, /* tmpfs */
+		0x794c7630, /* overlayfs */
+		0xf2f52010, /* f2fs */
+		0x2fc12fc1, /* zfs */
+		0xca451a4e, /* bcachefs */
+	};
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if ((unsigned long)fs.f_type == types[i])
+			return true;
+	return false;
+}
+
+static void walk(struct scan *s, const char *name, struct protect_dir kind)
+{
+	bool again = s->old && s->old->dir_count;
+
+	enter(s, INVENTORY_NONE, again ? 0 : INVENTORY_NONE, name, kind, 0);
+	while (s->depth && !s->memory)
+		if (!next_child(s))
+			leave(s);
+	while (s->depth)
+		leave(s);
+}
+
+int inventory_scan(int root, struct protect_dir kind, const char *name, const struct inventory *old,
+		   unsigned int flags, struct inventory *ret, struct err *e)
+{
+	struct timespec now;
+	struct stat st;
+
+	*ret = (struct inventory){.read = 0};
+	if (fstat(root, &st) < 0)
+		return err_sys(e, "look at %s", name);
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	struct scan s = {.old = old,
+			 .out = ret,
+			 .path = BUF_INIT(64u << 20),
+			 .names = BUF_INIT(MAX_INVENTORY_TEXT),
+			 .base = root,
+			 .root_dev = st.st_dev,
+			 .now_ns = ns(now),
+			 .trusted = has_true_times(root),
+			 .flags = flags};
+	AUTO_FREE struct stats *stats = old ? stats_all(root, old) : NULL;
+	s.stats = stats;
+	(void)buf_reserve(&s.path, 4096);
+	walk(&s, name, kind);
+	for (uint32_t i = 0; old && i < old->inside_count; i++)
+		s.memory |= !inventory_add_inside(ret, &old->inside[i]);
+	buf_release(&s.path);
+	buf_release(&s.names);
+	free(s.stack);
+	if (!s.memory)
+		return 0;
+	inventory_release(ret);
+	return err_set(e, ERR_INTERNAL, "out of memory");
+}
+
+void inventory_release(struct inventory *inv)
+{
+	free(inv->dirs);
+	free(inv->finds);
+	free(inv->tips);
+	free(inv->inside);
+	free(inv->text);
+	*inv = (struct inventory){.read = 0};
+}
+
+bool inventory_add_inside(struct inventory *inv, const struct inventory_oid *oid)
+{
+	if (!inv->inside) {
+		inv->inside = malloc(MAX_INVENTORY_INSIDE * sizeof(*inv->inside));
+		if (!inv->inside)
+			return false;
+	}
+	if (inv->inside_count == MAX_INVENTORY_INSIDE) {
+		inv->inside_count /= 2;
+		memmove(inv->inside, inv->inside + inv->inside_count,
+			inv->inside_count * sizeof(*inv->inside));
+	}
+	inv->inside[inv->inside_count++] = *oid;
+	return true;
+}
+
+const char *inventory_name(const struct inventory *inv, const struct inventory_find *find)
+{
+	return inv->text + find->name;
+}
+
+void inventory_dir_path(const struct inventory *inv, uint32_t dir, struct buf *out)
+{
+	size_t len = 0;
+
+	for (uint32_t d = dir; inv->dirs[d].parent != INVENTORY_NONE; d = inv->dirs[d].parent)
+		len += strlen(inv->text + inv->dirs[d].name) + 1;
+	if (!len || buf_reserve(out, len) < 0)
+		return;
+	char *end = out->p + out->n + len - 1; /* the first name has no slash before it */
+	out->n += len - 1;
+	*end = '\0';
+	for (uint32_t d = dir; inv->dirs[d].parent != INVENTORY_NONE; d = inv->dirs[d].parent) {
+		const char *name = inv->text + inv->dirs[d].name;
+		size_t n = strlen(name);
+		end -= n;
+		memcpy(end, name, n);
+		if (inv->dirs[inv->dirs[d].parent].parent != INVENTORY_NONE)
+			*--end = '/';
+	}
+}
+
+void inventory_path(const struct inventory *inv, const struct inventory_find *find, struct buf *out)
+{
+	inventory_dir_path(inv, find->dir, out);
+	if (inv->dirs[find->dir].parent != INVENTORY_NONE)
+		(void)buf_char(out, '/');
+	(void)buf_str(out, inventory_name(inv, find));
+}
