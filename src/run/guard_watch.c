@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/later.h"
 #include "plan/report.h"
 #include "run/guard_parts.h"
 
@@ -144,7 +145,7 @@ void guard_watch_begin(struct guard *g)
 void guard_watch_end(struct guard *g)
 {
 	if (g->inotify >= 0)
-		(void)close(g->inotify);
+		later_close(g->inotify);
 	g->inotify = -1;
 	for (size_t i = 0; i < g->watch_cap; i++)
 		free(g->watches[i].path);
