@@ -190,14 +190,17 @@ static bool load(struct guard *g, struct question *q)
 
 static int by_oid(const void *a, const void *b)
 {
-	return memcmp(a, b, sizeof(struct inventory_oid));
+	const struct inventory_oid *x = a;
+	const struct inventory_oid *y = b;
+
+	return x->bytes == y->bytes ? memcmp(x->oid, y->oid, sizeof(x->oid)) : x->bytes - y->bytes;
 }
 
 static bool is_inside(const struct guard *g, const struct inventory_oid *oid)
 {
 	for (size_t i = 0; i < g->root_count; i++) {
 		const struct inventory *inv = &g->roots[i].before;
-		for (uint32_t k = 0; k < inv->inside_count; k++)
+		for (uint32_t k = 0; inv->inside && k < inv->inside_count; k++)
 			if (by_oid(&inv->inside[k], oid) == 0)
 				return true;
 	}
@@ -434,19 +437,19 @@ static void compare_indexes(struct guard *g, struct index_files *old, struct ind
 {
 	uint32_t k = 0;
 
-	for (size_t i = 0; i < now->oids.cap; i++) {
+	for (size_t i = 0; now->v.v && i < now->oids.cap; i++) {
 		const char *path = now->oids.v[i];
 		if (!path)
 			continue;
 		const struct inventory_oid *oid = &now->v.v[now->oids.value[i]];
-		bool was = nameset_get(&old->oids, path, &k);
+		bool was = old->v.v && nameset_get(&old->oids, path, &k);
 		if (was && by_oid(&old->v.v[k], oid) == 0)
 			continue;
 		if (!is_content(g, path, oid))
 			deny_file(g, path);
 	}
 	/* What the index has no more, and what could not be removed either. */
-	for (size_t i = 0; i < old->oids.cap; i++) {
+	for (size_t i = 0; old->v.v && i < old->oids.cap; i++) {
 		const char *path = old->oids.v[i];
 		if (path && !nameset_get(&now->oids, path, NULL) &&
 		    is_content(g, path, &old->v.v[old->oids.value[i]]))

@@ -87,7 +87,7 @@ static bool check(const struct inventory *inv)
 	for (uint32_t i = 0; i < inv->tip_count; i++)
 		if (inv->tips[i].bytes != 20 && inv->tips[i].bytes != 32)
 			return false;
-	for (uint32_t i = 0; i < inv->inside_count; i++)
+	for (uint32_t i = 0; inv->inside && i < inv->inside_count; i++)
 		if (inv->inside[i].bytes != 20 && inv->inside[i].bytes != 32)
 			return false;
 	return true;
@@ -95,7 +95,7 @@ static bool check(const struct inventory *inv)
 
 static void *copy(const char **p, size_t n, size_t size)
 {
-	void *ret = malloc(n * size + 1);
+	void *ret = calloc(n + 1, size);
 
 	if (ret && n)
 		memcpy(ret, *p, n * size);

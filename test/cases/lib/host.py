@@ -5,12 +5,14 @@ import ctypes
 import fcntl
 import os
 import selectors
+import signal
 import socket
 import struct
 import threading
 import time
 
 CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWNS = 0x10000000, 0x40000000, 0x20000
+CLONE_NEWPID, CLONE_NEWIPC = 0x20000000, 0x8000000
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 PR_SET_CHILD_SUBREAPER = 36
 ADDRESSES = ("192.0.2.1", "8.8.8.8", "169.254.169.254", "10.0.0.1")
@@ -27,6 +29,13 @@ def _call(name, *args):
 
 def become_reaper():
     _call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def hear_signals():
+    """nohup and & have a program ignore signals that rows send; what is started inherits that."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def own_network():
@@ -47,6 +56,40 @@ def own_network():
         _add_address(socket.AF_INET, address, 32)
     for address in ADDRESSES6:
         _add_address(socket.AF_INET6, address, 128)
+
+
+def own_host(folders):
+    """For --runner: what is not sandglass may not reach the machine either, whatever a row does.
+
+    Processes, IPC and the temporary folders are the worker's own. Returns only in the worker: two
+    processes before it wait, the first of its namespace so that orphans have an init.
+    """
+    _call("unshare", CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWPID)
+    for _ in range(2):
+        child = os.fork()
+        if child:
+            _init(child)
+    _call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+    _call("mount", b"proc", b"/proc", b"proc", 0xe, None)
+    for folder in ("/tmp", "/var/tmp", "/dev/shm"):
+        kept = [f for f in folders if f.startswith(folder + "/")]
+        held = [os.open(f, os.O_PATH | os.O_DIRECTORY) for f in kept]
+        _call("mount", b"tmpfs", folder.encode(), b"tmpfs", 0x6, b"mode=1777")
+        for path, fd in zip(kept, held):
+            os.mkdir(path, 0o755)
+            _call("mount", f"/proc/self/fd/{fd}".encode(), path.encode(), None, 0x1000, None)
+            os.close(fd)
+    os.mkdir("/tmp/claude")  # srt names it to the command and leaves it to its caller
+    os.chmod("/tmp/claude", 0o1777)
+
+
+def _init(child):
+    """Reaps until the child has ended, and ends as it did; holds nothing open meanwhile."""
+    os.closerange(3, 256)
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            os._exit(os.waitstatus_to_exitcode(status) & 0xff)
 
 
 def _loopback_up():

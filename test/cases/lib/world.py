@@ -40,6 +40,7 @@ class Identity:
 class World:
     def __init__(self, top, identity, row, services, settings, naps):
         self.top, self.identity, self.row, self.services = top, identity, row, services
+        self.foreign = bool(settings.runner)
         self.canary = sweep.make(settings.lead)
         program = settings.bin
         self.shapes = sweep.forms(self.canary)
@@ -116,6 +117,9 @@ class World:
             "PATH": PATH, "HOME": self.names["CHOME"], "LANG": "C.UTF-8", "TERM": "dumb",
             "SANDGLASS_HOME": self.names["STATE"],
         }
+        if self.foreign:
+            del env["SANDGLASS_HOME"]
+            env["TMPDIR"] = "/tmp"  # many rows use it, and only sandglass sets it by itself
         for key, value in self.row.get("env_host", {}).items():
             env[key] = schema.expand(str(value), self.names)
         return env
