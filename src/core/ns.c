@@ -171,8 +171,8 @@ int ns_make_idmap(struct core *c, uint32_t owner_uid, uint32_t owner_gid)
 	if (!c->holder)
 		core_die(STAGE_CLONE, errno, "make the map's user namespace");
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)c->holder);
-	int fd = idmap_write(c->holder, "uid_map", owner_uid, c->p->n.uid) < 0 ||
-				 idmap_write(c->holder, "gid_map", owner_gid, c->p->n.gid) < 0
+	int fd = idmap_write(c->holder, "uid_map", owner_uid, c->p->n.outer_uid) < 0 ||
+				 idmap_write(c->holder, "gid_map", owner_gid, c->p->n.outer_gid) < 0
 			 ? -1
 			 : open(path, O_RDONLY | O_CLOEXEC);
 	int saved = errno;

@@ -71,7 +71,8 @@ static int numbers_check(const struct plan_numbers *n)
 	/* The command is never root, neither inside nor outside. */
 	if (n->uid == 0 || n->uid == UINT32_MAX || n->gid == UINT32_MAX)
 		return 0;
-	if ((n->flags & PLAN_ROOT) && (n->outer_uid == 0 || n->outer_uid != n->uid))
+	if ((n->flags & PLAN_ROOT) &&
+	    (n->outer_uid == 0 || n->outer_uid == UINT32_MAX || n->outer_gid == UINT32_MAX))
 		return 0;
 	return n->rows <= 65535 && n->cols <= 65535;
 }

@@ -78,9 +78,10 @@ struct plan_cgroup {
 struct plan_numbers {
 	uint32_t flags;
 	uint32_t parent_pid; /* pid of the front, compared with getppid() */
-	uint32_t uid, gid;   /* ids of the command inside (kernel ids too with PLAN_ROOT) */
-	uint32_t outer_uid, outer_gid; /* what they map to in the caller's namespace */
-	uint32_t rows, cols;           /* of the pty */
+	uint32_t uid, gid;   /* ids of the command inside */
+	uint32_t outer_uid,
+		outer_gid; /* what they map to in the caller's namespace (PLAN_ROOT: the kernel's) */
+	uint32_t rows, cols;                         /* of the pty */
 	uint32_t inotify_instances, inotify_watches; /* caps of the user namespace, 0: leave */
 	uint64_t wall_ms, grace_ms, drain_ms;
 	uint64_t cpu_ms;

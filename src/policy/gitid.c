@@ -133,6 +133,9 @@ int gitid_add(struct view *v, const struct caller *who, const struct source *src
 		(void)buf_str(&out, "[user]\n");
 	put_value(&out, "name", id.name);
 	put_value(&out, "email", id.email);
+	/* Run by root, files are seen with other owners inside than the host's git notes down. */
+	if (who->root)
+		(void)buf_str(&out, "[core]\n\tcheckStat = minimal\n");
 	if (id.branch[0])
 		(void)buf_str(&out, "[init]\n");
 	put_value(&out, "defaultBranch", id.branch);

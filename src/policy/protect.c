@@ -91,49 +91,71 @@ const char *protect_reason(enum protect_class c)
 		[PROTECT_TODO] = "git rebase --continue on the host runs what the list says",
 		[PROTECT_STATE] = "git on the host goes on with the program that it names",
 		[PROTECT_REMOTE] = "git on the host takes a remote from it",
-		[PROTECT_HEAD] = "it made the directory a git repository that runs programs",
+		[PROTECT_LAYOUT] = "it makes the directory a git repository that runs programs",
 	};
 
 	return reasons[c];
 }
 
-/* Characters that are not to be seen, or not as what they are: git and file systems drop some. */
+/* Default_Ignorable_Code_Point of Unicode: git and file systems drop such characters. */
 static bool is_invisible(uint32_t cp)
 {
-	return cp == 0xad || cp == 0x34f || cp == 0x61c || (cp >= 0x115f && cp <= 0x1160) ||
-	       (cp >= 0x17b4 && cp <= 0x17b5) || (cp >= 0x180b && cp <= 0x180f) ||
-	       (cp >= 0x200b && cp <= 0x200f) || (cp >= 0x202a && cp <= 0x202e) ||
-	       (cp >= 0x2060 && cp <= 0x206f) || cp == 0x3164 || (cp >= 0xfe00 && cp <= 0xfe0f) ||
-	       cp == 0xfeff || cp == 0xffa0 || (cp >= 0xe0000 && cp <= 0xe0fff);
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{0xad, 0xad},       {0x34f, 0x34f},   {0x61c, 0x61c},     {0x115f, 0x1160},
+		{0x17b4, 0x17b5},   {0x180b, 0x180f}, {0x200b, 0x200f},   {0x202a, 0x202e},
+		{0x2060, 0x206f},   {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+		{0xffa0, 0xffa0},   {0xfff0, 0xfff8}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+		{0xe0000, 0xe0fff},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+		if (cp >= ranges[i].first && cp <= ranges[i].last)
+			return true;
+	return false;
 }
 
-/* One character as it is compared; 0: it does not count. */
-static char fold(uint32_t cp)
+/* One character as it is compared, as up to three letters. */
+static const char *fold(uint32_t cp, char one[2])
 {
+	/* What Unicode folds to ASCII letters (CaseFolding.txt, C and F). */
+	static const struct {
+		uint32_t cp;
+		const char *text;
+	} letters[] = {
+		{0xdf, "ss"},    {0x17f, "s"},   {0x1e9e, "ss"}, {0x212a, "k"},
+		{0xfb00, "ff"},  {0xfb01, "fi"}, {0xfb02, "fl"}, {0xfb03, "ffi"},
+		{0xfb04, "ffl"}, {0xfb05, "st"}, {0xfb06, "st"},
+	};
+
+	if (cp < 0x80) {
+		one[0] = cp >= 'A' && cp <= 'Z' ? (char)(cp + 32) : (char)cp;
+		return one;
+	}
 	if (is_invisible(cp))
-		return 0;
-	if (cp == 0x17f) /* long s and the Kelvin sign fold to ASCII */
-		return 's';
-	if (cp == 0x212a)
-		return 'k';
-	if (cp >= 0x80)
-		return '?'; /* in no name of ours */
-	return cp >= 'A' && cp <= 'Z' ? (char)(cp + 32) : (char)cp;
+		return "";
+	for (size_t i = 0; i < ARRAY_LEN(letters); i++)
+		if (letters[i].cp == cp)
+			return letters[i].text;
+	return "?"; /* in no name of ours */
 }
 
 bool protect_fold(const char *name, char ret[PROTECT_FOLD])
 {
 	size_t left = strlen(name);
 	size_t n = 0;
+	char one[2] = "";
 
 	while (left) {
 		uint32_t cp = (unsigned char)*name;
 		size_t len = cp < 0x80 ? 1 : utf8_decode(name, left, &cp);
-		char c = len ? fold(cp) : '?';
-		if (c && n + 1 >= PROTECT_FOLD)
+		const char *text = len ? fold(cp, one) : "?";
+		size_t add = strlen(text);
+		if (n + add >= PROTECT_FOLD)
 			return false;
-		if (c)
-			ret[n++] = c;
+		memcpy(ret + n, text, add);
+		n += add;
 		name += len ? len : 1;
 		left -= len ? len : 1;
 	}
@@ -194,10 +216,8 @@ static bool is_one_of(const char *name, const char *const *list)
 /* The role of a directory in a git directory's own tree. */
 static enum protect_role child_role(enum protect_role role, const char *folded)
 {
-	enum protect_role own = role == ROLE_MODULES ? ROLE_GITDIR : role;
-
 	for (size_t i = 0; i < ARRAY_LEN(git_dirs); i++)
-		if (git_dirs[i].role == own && strcmp(git_dirs[i].name, folded) == 0)
+		if (git_dirs[i].role == role && strcmp(git_dirs[i].name, folded) == 0)
 			return (enum protect_role)git_dirs[i].child;
 	if (role == ROLE_MODULES || role == ROLE_REFS)
 		return role;
@@ -260,6 +280,6 @@ unsigned int protect_layout_bit(const char *name)
 
 bool protect_layout_is_git(unsigned int bits)
 {
-	return (bits & LAYOUT_HEAD) &&
-	       ((bits & LAYOUT_COMMONDIR) || ((bits & LAYOUT_OBJECTS) && (bits & LAYOUT_REFS)));
+	return ((bits & LAYOUT_OBJECTS) && (bits & LAYOUT_REFS)) ||
+	       ((bits & LAYOUT_HEAD) && (bits & LAYOUT_COMMONDIR));
 }

@@ -24,7 +24,7 @@ enum protect_class {
 	PROTECT_TODO,            /* rebase-*\/git-rebase-todo, sequencer/todo */
 	PROTECT_STATE,           /* rebase-*\/strategy, rebase-*\/apply-opt, sequencer/opts */
 	PROTECT_REMOTE,          /* remotes/\*, branches/\*: remotes of old */
-	PROTECT_HEAD,            /* HEAD of a git directory that is none by its name */
+	PROTECT_LAYOUT, /* what makes a directory a git directory; in no list, only a reason */
 	PROTECT_CLASSES,
 };
 
@@ -71,8 +71,9 @@ enum protect_class protect_name(struct protect_dir dir, const char *parent, cons
 bool protect_child(struct protect_dir dir, const char *name, struct protect_dir *ret);
 
 /*
- * The names that make a directory a git directory: HEAD with objects and refs, or
- * HEAD with commondir (setup.c of git, is_git_directory()). Bits of those seen.
+ * The names that make a directory a git directory, or one that a linked worktree
+ * can have as its common directory: objects and refs, or HEAD and commondir
+ * (setup.c of git, is_git_directory()). Bits of those seen.
  */
 enum protect_layout {
 	LAYOUT_HEAD = 1u << 0,

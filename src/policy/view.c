@@ -258,6 +258,29 @@ static int by_depth(const void *a, const void *b)
 	return strcmp(x->dst, y->dst);
 }
 
+/* Whether the nearest of what holds a grant is writable. */
+static bool is_writable_there(const struct view *v, const struct source *src, const struct grant *g,
+			      bool read_only)
+{
+	size_t nearest = 0;
+	bool writable = false;
+
+	if (src->given && path_is_below(src->path, g->path)) {
+		nearest = strlen(src->path);
+		writable = !read_only;
+	}
+	for (size_t i = 0; i < v->grant_count; i++) {
+		const struct grant *o = &v->grants[i];
+		size_t n = strlen(o->path);
+		if (o == g || n < nearest || n >= strlen(g->path) ||
+		    !path_is_below(o->path, g->path))
+			continue;
+		nearest = n;
+		writable = o->write;
+	}
+	return writable;
+}
+
 /* A parent goes before what lies in it, else it would cover it. */
 static int add_places(struct view *v, const struct source *src, const struct view_ids *ids,
 		      bool read_only, struct err *e)
@@ -273,7 +296,7 @@ static int add_places(struct view *v, const struct source *src, const struct vie
 		if (src->given && strcmp(g->path, src->path) == 0)
 			continue;
 		/* Writable already: a mount of its own would only stand in the way of renames. */
-		if (src->given && !read_only && g->write && path_is_below(src->path, g->path))
+		if (g->write && is_writable_there(v, src, g, read_only))
 			continue;
 		/* What lies in the source already has its rights unless the grant changes them. */
 		if (view_bind(v, g->path, NULL, (g->write ? MOUNT_WRITE : 0u) | map, &g->st, e) < 0)

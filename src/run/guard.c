@@ -23,8 +23,9 @@
 #include "policy/state.h"
 #include "run/guard_parts.h"
 
-#define MAX_ROUNDS 3        /* scan and move until nothing is found any more */
+#define MAX_ROUNDS 8        /* scan and move until nothing is found any more */
 #define MAX_TOOL_FILES 4096 /* of one directory that came; with more all of it goes */
+#define TICK_NS 20000000    /* file systems take the time of the last tick */
 #define KILLED_NS 200000000
 #define MUTEX_BYTE 0
 #define ALIVE_BYTE 1
@@ -48,6 +49,13 @@ const char *guard_shown(const struct guard *g, const char *path)
 	if (g->src->given && path_is_below(g->src->path, path) && strcmp(g->src->path, path) != 0)
 		return path + strlen(g->src->path) + 1;
 	return path;
+}
+
+const char *guard_as_option(const struct guard *g, const char *path)
+{
+	const char *cwd = g->who->cwd;
+
+	return cwd && g->src->given && strcmp(cwd, g->src->path) == 0 ? guard_shown(g, path) : path;
 }
 
 void guard_tell(struct guard *g, const char *path, enum guard_action action, const char *why,
@@ -317,6 +325,16 @@ static bool put_path(const struct guard_root *r, const struct inventory *inv,
 	return !out->failed;
 }
 
+static void put_dir_path(const struct guard_root *r, const struct inventory *inv, uint32_t dir,
+			 struct buf *out)
+{
+	buf_clear(out);
+	(void)buf_str(out, r->path);
+	if (inv->dirs[dir].parent != INVENTORY_NONE)
+		(void)buf_char(out, '/');
+	inventory_dir_path(inv, dir, out);
+}
+
 /* What exists now is known from here on. */
 static bool learn(struct guard *g, struct guard_root *r)
 {
@@ -333,7 +351,11 @@ static bool learn(struct guard *g, struct guard_root *r)
 	}
 	for (uint32_t i = 0; i < r->before.dir_count; i++) {
 		const struct inventory_dir *d = &r->before.dirs[i];
-		if (d->role != ROLE_GITDIR && d->role != ROLE_MODULES && d->role != ROLE_OBJECTS)
+		if (d->role == ROLE_GITDIR && d->given == ROLE_NONE) {
+			put_dir_path(r, &r->before, i, &path);
+			good &= nameset_put(&g->layouts, buf_cstr(&path), 1);
+		}
+		if (d->role != ROLE_GITDIR && d->role != ROLE_OBJECTS)
 			continue;
 		guard_identity(identity, d->dev, d->ino);
 		good &= nameset_put(&g->gitdirs, identity, 1);
@@ -341,17 +363,18 @@ static bool learn(struct guard *g, struct guard_root *r)
 	return good;
 }
 
-/* Git directories that a call has made count as such once it is over. */
-static void learn_after(struct guard *g, const struct guard_root *r)
+/* Git directories that a call has made count as such once it is over, as long as they are. */
+static void learn_after(struct guard_root *r)
 {
 	char identity[40];
 
+	nameset_release(&r->gitdirs_after);
 	for (uint32_t i = 0; i < r->after.dir_count; i++) {
 		const struct inventory_dir *d = &r->after.dirs[i];
 		if (d->role != ROLE_GITDIR && d->role != ROLE_OBJECTS)
 			continue;
 		guard_identity(identity, d->dev, d->ino);
-		(void)nameset_put(&g->gitdirs, identity, 1);
+		(void)nameset_put(&r->gitdirs_after, identity, 1);
 	}
 }
 
@@ -365,7 +388,7 @@ static const char *root_name(const struct guard_root *r)
 /* What is there and new, with all that is needed to decide about it. */
 struct found {
 	char *path;
-	char *head; /* of a directory that became a git directory by its layout: the HEAD to move */
+	char *layout; /* its directory, if its entries made that a git directory just now */
 	enum protect_class class;
 	unsigned char type;
 	char why[200];
@@ -398,7 +421,7 @@ static void release_findings(struct findings *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		free(list->v[i].path);
-		free(list->v[i].head);
+		free(list->v[i].layout);
 	}
 	free(list->v);
 }
@@ -422,23 +445,27 @@ static bool is_settled(struct guard *g, const char *path, const struct inventory
 	return true;
 }
 
-/* HEAD of the directory that `f` lies in, if its layout made it a git directory just now. */
-static char *new_head(struct guard *g, struct guard_root *r, const struct inventory_find *f)
+/* The directory that `f` lies in, if its layout made it a git directory just now. */
+static char *new_layout(struct guard *g, struct guard_root *r, const struct inventory_find *f)
 {
 	const struct inventory_dir *d = &r->after.dirs[f->dir];
 	AUTO_BUF path = BUF_INIT(64u << 20);
 
 	if (d->given != ROLE_NONE || d->role != ROLE_GITDIR)
 		return NULL;
-	for (uint32_t i = d->find; i < d->find + d->finds; i++) {
-		if (r->after.finds[i].class != PROTECT_HEAD)
-			continue;
-		if (put_path(r, &r->after, &r->after.finds[i], &path) &&
-		    !nameset_get(&g->known, buf_cstr(&path), NULL))
-			return buf_take(&path);
-		return NULL;
-	}
-	return NULL;
+	put_dir_path(r, &r->after, f->dir, &path);
+	return nameset_get(&g->layouts, buf_cstr(&path), NULL) ? NULL : buf_take(&path);
+}
+
+bool guard_is_recent(const struct guard_root *r, const char *path, int64_t begin_ns)
+{
+	const char *name = NULL;
+	struct stat st;
+
+	AUTO_FD int dir = guard_open_parent(r, path, &name);
+	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return true;
+	return (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec >= begin_ns;
 }
 
 /* A find of the scan at the end: known, moved along with its directory, or new. */
@@ -448,7 +475,7 @@ static void consider(struct guard *g, struct guard_root *r, const struct invento
 	char identity[40];
 	uint32_t i = 0;
 
-	if (!put_path(r, &r->after, f, path) || f->class == PROTECT_HEAD)
+	if (!put_path(r, &r->after, f, path))
 		return;
 	const char *p = buf_cstr(path);
 	if (guard_is_lifted(g, p))
@@ -460,14 +487,17 @@ static void consider(struct guard *g, struct guard_root *r, const struct invento
 	if (known && !open && is_settled(g, p, f, &r->before.finds[i]))
 		return;
 	guard_identity(identity, f->dev, f->ino);
-	if (!known && nameset_get(&g->same, identity, NULL) && !state)
-		return; /* a directory above it was renamed; it was read-only all the time */
+	/* A directory above it was renamed; it was read-only all the time. (A number of a file
+	 * that is gone can be another's by now, but that one is recent.) */
+	if (!known && nameset_get(&g->same, identity, NULL) && !state &&
+	    !guard_is_recent(r, p, g->begin_ns))
+		return;
 	struct found *found = add_found(list, p);
 	if (!found)
 		return;
 	found->class = (enum protect_class)f->class;
 	found->type = f->type;
-	found->head = new_head(g, r, f);
+	found->layout = new_layout(g, r, f);
 }
 
 /* Every file of a directory of tools' configuration, as candidates to stay. */
@@ -560,6 +590,38 @@ static void settle_tool(struct guard *g, struct guard_root *r, const struct foun
 	release_findings(&files);
 }
 
+/*
+ * What may not stay was there before, as something that git did not look at: what
+ * has made it git's goes instead.
+ */
+static void break_layout(struct guard *g, struct guard_root *r, const char *dir)
+{
+	AUTO_BUF path = BUF_INIT(64u << 20);
+	const char *name = NULL;
+	bool any = false;
+
+	(void)buf_printf(&path, "%s/.", dir);
+	AUTO_FD int fd = guard_open_parent(r, buf_cstr(&path), &name);
+	int own = fd < 0 ? -1 : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = own < 0 ? NULL : fdopendir(own);
+	if (!d) {
+		if (own >= 0)
+			(void)close(own);
+		return;
+	}
+	for (struct dirent *e = readdir(d); e && !any; e = readdir(d)) {
+		if (!protect_layout_bit(e->d_name))
+			continue;
+		buf_clear(&path);
+		if (buf_printf(&path, "%s/%s", dir, e->d_name) < 0 ||
+		    !guard_is_recent(r, buf_cstr(&path), g->begin_ns))
+			continue;
+		guard_take(g, r, buf_cstr(&path), protect_reason(PROTECT_LAYOUT));
+		any = true;
+	}
+	(void)closedir(d);
+}
+
 static void settle(struct guard *g, struct guard_root *r, const struct found *f)
 {
 	struct judged j = {.class = f->class, .type = f->type};
@@ -570,11 +632,12 @@ static void settle(struct guard *g, struct guard_root *r, const struct found *f)
 	}
 	if (guard_may_stay(g, r, f->path, &j, false))
 		return;
-	if (f->head)
-		guard_take(g, r, f->head, protect_reason(PROTECT_HEAD));
-	else if (f->class == PROTECT_HOOKS && f->type == DT_DIR)
-		guard_sift_hooks(g, r, f->path);
-	else
+	bool hooks = f->class == PROTECT_HOOKS && f->type == DT_DIR;
+	if (hooks && guard_sift_hooks(g, r, f->path, !f->layout))
+		break_layout(g, r, f->layout);
+	else if (!hooks && f->layout && !guard_is_recent(r, f->path, g->begin_ns))
+		break_layout(g, r, f->layout);
+	else if (!hooks)
 		guard_take(g, r, f->path, j.why[0] ? j.why : protect_reason(f->class));
 }
 
@@ -605,7 +668,7 @@ static void settle_dangling(struct guard *g)
 }
 
 /* Scans a root and moves what may not stay. Returns whether anything was moved. */
-static bool clean_root(struct guard *g, struct guard_root *r, const struct inventory *base)
+static bool clean_root(struct guard *g, struct guard_root *r)
 {
 	AUTO_BUF path = BUF_INIT(64u << 20);
 	struct findings list = {.n = 0};
@@ -613,8 +676,8 @@ static bool clean_root(struct guard *g, struct guard_root *r, const struct inven
 	struct err ignored = {0};
 	size_t told = g->flag_count;
 
-	if (inventory_scan(r->fd, r->kind, root_name(r), base, INVENTORY_FORCE, &now, &ignored) <
-	    0) {
+	if (inventory_scan(r->fd, r->kind, root_name(r), r->have_after ? &r->after : &r->before,
+			   INVENTORY_FORCE, &now, &ignored) < 0) {
 		guard_lose(g, "quarantine");
 		return false;
 	}
@@ -624,7 +687,7 @@ static bool clean_root(struct guard *g, struct guard_root *r, const struct inven
 	r->have_after = true;
 	if (now.full)
 		guard_lose(g, "protection-of-all-directories");
-	learn_after(g, r);
+	learn_after(r);
 	for (uint32_t i = 0; i < r->after.find_count; i++)
 		consider(g, r, &r->after.finds[i], &path, &list);
 	for (size_t i = 0; i < list.n; i++)
@@ -633,27 +696,22 @@ static bool clean_root(struct guard *g, struct guard_root *r, const struct inven
 	return g->flag_count != told;
 }
 
-static void clean(struct guard *g, struct guard_root *r)
+/*
+ * All roots from `first` to `last`, until a round moves nothing: what led to
+ * something that was moved may not stay either. Each round reads again only what
+ * has changed.
+ */
+static void clean(struct guard *g, size_t first, size_t last)
 {
-	const struct inventory *base = &r->before;
-	struct inventory last = {.read = 0};
+	bool moved = true;
 
-	for (int round = 0; round < MAX_ROUNDS; round++) {
-		if (!clean_root(g, r, base))
-			break;
-		/* The next round reads again only what the moves have changed. */
-		inventory_release(&last);
-		last = r->after;
-		r->after = (struct inventory){.read = 0};
-		r->have_after = false;
-		base = &last;
+	for (int round = 0; round < MAX_ROUNDS && moved; round++) {
+		moved = false;
+		for (size_t i = first; i < last; i++) {
+			struct guard_root *r = &g->roots[i];
+			moved |= clean_root(g, r);
+		}
 	}
-	if (!r->have_after && last.dirs) {
-		r->after = last;
-		r->have_after = true;
-		last = (struct inventory){.read = 0};
-	}
-	inventory_release(&last);
 }
 
 /* A call over this place was killed: what has come since it began is judged now. */
@@ -661,10 +719,11 @@ static int make_up(struct guard *g, struct guard_root *r, struct err *e)
 {
 	if (!learn(g, r))
 		return err_set(e, ERR_INTERNAL, "out of memory");
-	clean(g, r);
+	clean(g, (size_t)(r - g->roots), (size_t)(r - g->roots) + 1);
 	nameset_release(&g->known);
 	nameset_release(&g->same);
 	nameset_release(&g->gitdirs);
+	nameset_release(&g->layouts);
 	if (r->have_after) {
 		inventory_release(&r->before);
 		r->before = r->after;
@@ -676,8 +735,9 @@ static int make_up(struct guard *g, struct guard_root *r, struct err *e)
 
 static bool is_worth_saving(const struct inventory *inv, const struct inventory *old)
 {
-	return inv->read > 16 || inv->read > inv->dir_count / 50 || !old ||
-	       inv->find_count != old->find_count || inv->inside_count != old->inside_count;
+	return !inv->full &&
+	       (inv->read > 16 || inv->read > inv->dir_count / 50 || !old ||
+		inv->find_count != old->find_count || inv->inside_count != old->inside_count);
 }
 
 static int begin_root(struct guard *g, struct guard_root *r, int state, struct err *e)
@@ -729,6 +789,7 @@ static void tell_link(struct guard *g)
 int guard_begin(const struct guard_order *o, struct guard **ret, struct err *e)
 {
 	struct guard *g = calloc(1, sizeof(*g));
+	struct timespec now;
 
 	*ret = NULL;
 	if (!g)
@@ -739,6 +800,8 @@ int guard_begin(const struct guard_order *o, struct guard **ret, struct err *e)
 	g->link = o->link;
 	g->idmap = o->idmap ? (uint32_t)MOUNT_IDMAP : 0;
 	g->inotify = g->again = -1;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	g->begin_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - TICK_NS;
 	quarantine_init(&g->quarantine, o->who, o->session);
 	find_roots(g, o->req);
 	if (!g->root_count && g->link->why[0] == '\0') {
@@ -793,7 +856,7 @@ static void deny_locks(struct guard *g)
 				 "git wanted to write its configuration %s, which stays as it is "
 				 "in direct mode: --write %s allows that; --review holds changes "
 				 "for review instead",
-				 guard_shown(g, path), guard_shown(g, path));
+				 guard_shown(g, path), guard_as_option(g, path));
 		guard_deny(g, path, buf_cstr(&hint), g->locks.value[k]);
 	}
 }
@@ -804,11 +867,9 @@ void guard_end(struct guard *g)
 
 	guard_step(g);
 	guard_watch_end(g);
-	for (size_t i = 0; i < g->root_count; i++) {
-		struct guard_root *r = &g->roots[i];
-		clean(g, r);
-		tracked_remember(g, r);
-	}
+	clean(g, 0, g->root_count);
+	for (size_t i = 0; i < g->root_count; i++)
+		tracked_remember(g, &g->roots[i]);
 	settle_dangling(g);
 	deny_locks(g);
 	tracked_deny(g);
@@ -847,6 +908,7 @@ void guard_free(struct guard *g)
 		(void)close(r->fd);
 		inventory_release(&r->before);
 		inventory_release(&r->after);
+		nameset_release(&r->gitdirs_after);
 	}
 	for (size_t i = 0; i < g->repo_count; i++) {
 		if (g->repos[i].index >= 0)
@@ -857,6 +919,7 @@ void guard_free(struct guard *g)
 	nameset_release(&g->known);
 	nameset_release(&g->same);
 	nameset_release(&g->gitdirs);
+	nameset_release(&g->layouts);
 	nameset_release(&g->loose);
 	nameset_release(&g->put_back);
 	nameset_release(&g->dangling);

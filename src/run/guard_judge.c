@@ -59,6 +59,9 @@ static bool is_git_dir(const struct guard *g, int dir, const char *path)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return false;
 	guard_identity(identity, st.st_dev, st.st_ino);
+	for (size_t i = 0; i < g->root_count; i++)
+		if (nameset_get(&g->roots[i].gitdirs_after, identity, NULL))
+			return true;
 	return nameset_get(&g->gitdirs, identity, NULL);
 }
 
@@ -163,7 +166,7 @@ static bool judge_text(struct guard *g, int dir, const char *base, const char *n
 	case PROTECT_HOOKS:
 	case PROTECT_ATTRIBUTES:
 	case PROTECT_REMOTE:
-	case PROTECT_HEAD:
+	case PROTECT_LAYOUT:
 	case PROTECT_CLASSES:
 		break;
 	}
@@ -208,20 +211,26 @@ struct sifting {
 	struct guard *g;
 	struct guard_root *r;
 	const char *path;
+	bool all;  /* else only what the command has made or changed */
+	bool left; /* something was left */
 };
 
 static void take_hook(void *self, const char *name)
 {
-	const struct sifting *s = self;
+	struct sifting *s = self;
 	AUTO_BUF path = BUF_INIT(64u << 20);
 
-	if (buf_printf(&path, "%s/%s", s->path, name) == 0)
+	if (buf_printf(&path, "%s/%s", s->path, name) < 0)
+		return;
+	if (!s->all && !guard_is_recent(s->r, buf_cstr(&path), s->g->begin_ns))
+		s->left = true;
+	else
 		guard_take(s->g, s->r, buf_cstr(&path), protect_reason(PROTECT_HOOKS));
 }
 
-void guard_sift_hooks(struct guard *g, struct guard_root *r, const char *path)
+bool guard_sift_hooks(struct guard *g, struct guard_root *r, const char *path, bool all)
 {
-	struct sifting s = {g, r, path};
+	struct sifting s = {.g = g, .r = r, .path = path, .all = all};
 	const char *name = NULL;
 
 	AUTO_FD int above = guard_open_parent(r, path, &name);
@@ -230,9 +239,10 @@ void guard_sift_hooks(struct guard *g, struct guard_root *r, const char *path)
 			  : openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0) {
 		guard_take(g, r, path, protect_reason(PROTECT_HOOKS));
-		return;
+		return false;
 	}
 	(void)each_hook(dir, take_hook, &s);
+	return s.left;
 }
 
 static bool judge_file(struct guard *g, int dir, const char *base, const char *name,

@@ -27,9 +27,10 @@ struct guard_root {
 	struct protect_dir kind;
 	struct inventory before, after;
 	bool have_after;
-	char file[48]; /* of the inventory */
-	int lock;      /* -1: none */
-	bool alone;    /* no other run was alive when we began */
+	struct nameset gitdirs_after; /* as gitdirs below, of the scan at the end */
+	char file[48];                /* of the inventory */
+	int lock;                     /* -1: none */
+	bool alone;                   /* no other run was alive when we began */
 };
 
 /* A repository's files as they were when the call began, held open. */
@@ -49,6 +50,7 @@ struct guard {
 	const struct caller *who;
 	const struct source *src;
 	const struct gitlink *link;
+	int64_t begin_ns; /* of the call, since 1970 */
 	struct view *view;
 	uint32_t idmap; /* MOUNT_IDMAP or 0, for grants */
 	struct guard_root roots[MAX_GUARD_ROOTS];
@@ -58,6 +60,7 @@ struct guard {
 	struct nameset known;   /* absolute path of what existed → find of the before inventory */
 	struct nameset same;    /* "dev:ino" of what existed → 1 */
 	struct nameset gitdirs; /* "dev:ino" of git directories and their objects → 1 */
+	struct nameset layouts; /* absolute path of git directories by layout → 1 */
 	struct nameset loose;   /* absolute path of a pin that the host has removed → 1 */
 	struct nameset put_back; /* absolute path of a pin that is put back → times */
 	struct nameset dangling; /* links to nothing when the call began → 1 */
@@ -91,11 +94,15 @@ void guard_deny(struct guard *g, const char *path, const char *hint, unsigned in
 bool guard_is_lifted(const struct guard *g, const char *path);
 /* Below the source: relative; else as it is. */
 const char *guard_shown(const struct guard *g, const char *path);
+/* As an option of the caller would have to name it: relative only to the working directory. */
+const char *guard_as_option(const struct guard *g, const char *path);
 /* The root that holds the absolute path; the deepest. NULL: none. */
 struct guard_root *guard_root_of(struct guard *g, const char *path);
 void guard_identity(char ret[40], uint64_t dev, uint64_t ino);
 /* Opens the directory of an absolute path below a root without following links; `*ret_name` is the last name. */
 int guard_open_parent(const struct guard_root *r, const char *path, const char **ret_name);
+/* Changed since the call began: by the command, most likely. ctime cannot be set. */
+bool guard_is_recent(const struct guard_root *r, const char *path, int64_t begin_ns);
 /* Moves it to quarantine and tells so. */
 void guard_take(struct guard *g, struct guard_root *r, const char *path, const char *why);
 
@@ -120,8 +127,11 @@ struct judged {
  */
 bool guard_may_stay(struct guard *g, struct guard_root *r, const char *path, struct judged *j,
 		    bool live);
-/* A hooks directory: its samples stay, everything else is moved. */
-void guard_sift_hooks(struct guard *g, struct guard_root *r, const char *path);
+/*
+ * A hooks directory: its samples stay, everything else is moved, or (not `all`)
+ * only what is recent. Returns whether something was left.
+ */
+bool guard_sift_hooks(struct guard *g, struct guard_root *r, const char *path, bool all);
 
 /* guard_watch.c */
 void guard_watch_begin(struct guard *g);

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "policy/gitconfig.h"
+#include "policy/gitjudge.h"
 #include "run/guard_parts.h"
 
 #define MAX_CONFIG_BYTES 262144u
@@ -186,8 +187,6 @@ static void add_find(struct pins *p, const struct inventory_find *f, const char 
 	const struct inventory_dir *d = &p->r->before.dirs[f->dir];
 	struct judged j = {.class = (enum protect_class)f->class, .type = f->type};
 
-	if (f->class == PROTECT_HEAD)
-		return;
 	if ((f->class == PROTECT_TODO || f->class == PROTECT_STATE) &&
 	    guard_may_stay(p->g, p->r, path, &j, true))
 		return; /* the next call goes on with it */
@@ -381,6 +380,63 @@ static void add_head(struct guard *g, const char *git)
 		(void)add_tip(g, &oid);
 }
 
+static bool take_worktree(void *self, const struct gitconfig_entry *e)
+{
+	char *path = self;
+
+	if (strcmp(e->section, "core") == 0 && !e->sub && strcmp(e->key, "worktree") == 0 &&
+	    e->value)
+		(void)snprintf(path, PATH_TEXT, "%s", e->value);
+	return true;
+}
+
+/* What a small file of a git directory says, "" if it is not there. */
+static void read_line(const char *git, const char *name, char ret[PATH_TEXT])
+{
+	struct stat st;
+
+	ret[0] = '\0';
+	AUTO_FD int fd = guard_open_file(git, name, &st);
+	char *text = fd < 0 ? NULL : guard_read_file(fd, &st, PATH_TEXT - 1);
+	if (text)
+		(void)gitjudge_path(text, (size_t)st.st_size, ret);
+	free(text);
+}
+
+/*
+ * The work tree of a git directory: beside a `.git`, what `gitdir` of a linked
+ * worktree names, or core.worktree of a submodule.
+ */
+static void find_work(struct guard *g, struct guard_repo *repo)
+{
+	char joined[2 * PATH_TEXT + 2];
+	char path[PATH_TEXT] = "";
+	size_t n = strlen(repo->git);
+	struct stat st;
+
+	if (n > 5 && strcmp(repo->git + n - 5, "/.git") == 0) {
+		memcpy(repo->work, repo->git, n - 5); /* the rest is zero */
+		return;
+	}
+	read_line(repo->git, "gitdir", path);
+	size_t len = strlen(path);
+	if (len > 5 && strcmp(path + len - 5, "/.git") == 0) {
+		path[len - 5] = '\0';
+	} else {
+		AUTO_FD int fd = guard_open_file(repo->git, "config", &st);
+		char *text = fd < 0 ? NULL : guard_read_file(fd, &st, MAX_CONFIG_BYTES);
+		path[0] = '\0';
+		if (text)
+			(void)gitconfig_parse(text, (size_t)st.st_size, take_worktree, path);
+		free(text);
+	}
+	if (!path[0])
+		return;
+	(void)snprintf(joined, sizeof(joined), "%s/%s", path[0] == '/' ? "" : repo->git, path);
+	if (!path_lexical(joined, repo->work) || !guard_root_of(g, repo->work))
+		repo->work[0] = '\0';
+}
+
 /* The tips that git directories have now, and their index, held open. */
 void guard_open_repos(struct guard *g, struct guard_root *r)
 {
@@ -390,7 +446,7 @@ void guard_open_repos(struct guard *g, struct guard_root *r)
 		(void)add_tip(g, &r->before.tips[i]);
 	for (uint32_t i = 0; i < r->before.dir_count && g->repo_count < MAX_GUARD_REPOS; i++) {
 		const struct inventory_dir *d = &r->before.dirs[i];
-		if (d->role != ROLE_GITDIR && !(d->role == ROLE_MODULES && d->finds))
+		if (d->role != ROLE_GITDIR)
 			continue;
 		struct guard_repo *repo = &g->repos[g->repo_count];
 		put_dir(r, i, &path);
@@ -398,9 +454,7 @@ void guard_open_repos(struct guard *g, struct guard_root *r)
 			continue;
 		*repo = (struct guard_repo){.root = (uint32_t)(r - g->roots)};
 		memcpy(repo->git, buf_cstr(&path), path.n + 1);
-		size_t n = path.n;
-		if (n > 5 && strcmp(buf_cstr(&path) + n - 5, "/.git") == 0)
-			memcpy(repo->work, buf_cstr(&path), n - 5); /* the rest is zero */
+		find_work(g, repo);
 		repo->index =
 			repo->work[0] ? guard_open_file(repo->git, "index", &repo->index_st) : -1;
 		AUTO_FD int packed = guard_open_file(repo->git, "packed-refs", &repo->packed_st);

@@ -223,7 +223,7 @@ static void on_git_name(struct guard *g, struct guard_root *r, const struct watc
 	if (guard_may_stay(g, r, path, &j, true))
 		return;
 	if (j.class == PROTECT_HOOKS && j.type == DT_DIR)
-		guard_sift_hooks(g, r, path);
+		(void)guard_sift_hooks(g, r, path, true);
 	else
 		guard_take(g, r, path, j.why[0] ? j.why : protect_reason(j.class));
 }

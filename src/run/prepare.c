@@ -91,7 +91,9 @@ static int decide_ids_root(struct job *j, struct view_ids *ids, struct err *e)
 	struct plan_numbers *n = &j->plan.n;
 
 	n->flags |= PLAN_ROOT;
-	n->uid = n->gid = n->outer_uid = n->outer_gid = j->session_uid;
+	/* Inside always the same: git compares owners with those of the last call. */
+	n->uid = n->gid = SESSION_UID_FIRST;
+	n->outer_uid = n->outer_gid = j->session_uid;
 	ids->idmap = !j->no_idmap;
 	j->runs_as = "session-uid";
 	return j->no_idmap ? decide_ids_unmapped(j, e) : 0;

@@ -12,17 +12,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/clock.h"
 #include "base/utf8.h"
 #include "policy/state.h"
 
 #define COPY_BYTES 65536u
 #define MAX_DEPTH 100 /* of a copied tree; deeper is not copied */
 #define MAX_TRIES 10000u
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1u
+#endif
 
 void quarantine_init(struct quarantine *q, const struct caller *who, const char *session)
 {
@@ -42,25 +46,94 @@ void quarantine_release(struct quarantine *q)
 	q->fd = -1;
 }
 
-/* Like rm -r below an open directory, by descriptors; what cannot be removed stays. */
-static void remove_tree(int dir, const char *name, int depth)
+/* A mode that was opened up, to be given back. */
+struct opened {
+	int fd; /* -1: nothing was changed */
+	mode_t mode;
+};
+
+static void set_mode(int fd, mode_t mode)
 {
-	if (unlinkat(dir, name, 0) == 0 || depth > MAX_DEPTH)
-		return;
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char self[64];
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	(void)chmod(self, mode);
+}
+
+/* Lets us at `name` ("" for the directory itself): a command can take its owner's, our, rights away. */
+static struct opened open_up(int dir, const char *name)
+{
+	struct opened ret = {.fd = -1};
+	struct stat st;
+
+	int fd = openat(dir, *name ? name : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return;
-	(void)fchmod(fd, 0700);
-	DIR *d = fdopendir(fd);
-	if (!d) {
+		return ret;
+	mode_t need = 0;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid())
+		need = S_ISDIR(st.st_mode) ? 0700 : S_ISREG(st.st_mode) ? 0600 : 0;
+	if (!need || (st.st_mode & need) == need) {
 		(void)close(fd);
-		return;
+		return ret;
 	}
-	for (struct dirent *e = readdir(d); e; e = readdir(d))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			remove_tree(dirfd(d), e->d_name, depth + 1);
-	(void)closedir(d);
+	ret = (struct opened){.fd = fd, .mode = st.st_mode & 07777};
+	set_mode(fd, ret.mode | need);
+	return ret;
+}
+
+static void close_up(const struct opened *o)
+{
+	if (o->fd < 0)
+		return;
+	set_mode(o->fd, o->mode);
+	(void)close(o->fd);
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* One level: files go, directories come up beside `name` under numbers of their own. */
+static void flatten(int dir, const char *name, unsigned int *count)
+{
+	char as[64];
+
+	struct opened o = open_up(dir, name);
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		if (is_dots(e->d_name) || unlinkat(dirfd(d), e->d_name, 0) == 0)
+			continue;
+		(void)snprintf(as, sizeof(as), ".gone-%d-%u", (int)getpid(), *count);
+		struct opened sub = open_up(dirfd(d), e->d_name);
+		if (renameat(dirfd(d), e->d_name, dir, as) == 0)
+			++*count;
+		if (sub.fd >= 0)
+			(void)close(sub.fd); /* it is going anyway */
+	}
+	if (d)
+		(void)closedir(d);
+	else if (fd >= 0)
+		(void)close(fd);
+	if (o.fd >= 0)
+		(void)close(o.fd);
 	(void)unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* Like rm -r below an open directory, whatever the depth; what cannot be removed stays. */
+static void remove_tree(int dir, const char *name)
+{
+	unsigned int count = 0;
+	char as[64];
+
+	if (unlinkat(dir, name, 0) == 0)
+		return;
+	flatten(dir, name, &count);
+	for (unsigned int i = 0; i < count; i++) {
+		(void)snprintf(as, sizeof(as), ".gone-%d-%u", (int)getpid(), i);
+		flatten(dir, as, &count);
+	}
 }
 
 struct session {
@@ -77,7 +150,7 @@ static int by_age(const void *a, const void *b)
 }
 
 /* The oldest sessions go, so that the whole stays bounded. */
-static void sweep(int all)
+static void sweep(int all, const char *own)
 {
 	struct session *list = calloc(2 * MAX_QUARANTINE_SESSIONS, sizeof(*list));
 	struct stat st;
@@ -87,7 +160,8 @@ static void sweep(int all)
 	DIR *d = fd >= 0 && list ? fdopendir(fd) : NULL;
 	for (struct dirent *e = d ? readdir(d) : NULL; e && n < 2 * MAX_QUARANTINE_SESSIONS;
 	     e = readdir(d)) {
-		if (e->d_name[0] == '.' || fstatat(all, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (e->d_name[0] == '.' || strcmp(e->d_name, own) == 0 ||
+		    fstatat(all, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		(void)snprintf(list[n].name, sizeof(list[n].name), "%s", e->d_name);
 		list[n++].at = (int64_t)st.st_mtim.tv_sec;
@@ -95,7 +169,7 @@ static void sweep(int all)
 	if (list && n > MAX_QUARANTINE_SESSIONS) {
 		qsort(list, n, sizeof(*list), by_age);
 		for (size_t i = 0; i < n - MAX_QUARANTINE_SESSIONS; i++)
-			remove_tree(all, list[i].name, 0);
+			remove_tree(all, list[i].name);
 	}
 	if (d)
 		(void)closedir(d);
@@ -127,7 +201,7 @@ static bool open_session(struct quarantine *q)
 	*slash = '\0';
 	AUTO_FD int all = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (all >= 0)
-		sweep(all);
+		sweep(all, slash + 1);
 	return q->fd >= 0;
 }
 
@@ -175,6 +249,8 @@ static void copy_owner(int fd, const struct stat *st)
 }
 
 static bool copy_one(struct quarantine *q, int dir, const char *name, int to, int depth);
+static bool copy_open(struct quarantine *q, int fd, int to, const char *name, const struct stat *st,
+		      int depth);
 
 static bool copy_dir(struct quarantine *q, int fd, int to, const char *name, const struct stat *st,
 		     int depth)
@@ -190,7 +266,7 @@ static bool copy_dir(struct quarantine *q, int fd, int to, const char *name, con
 		return false;
 	}
 	for (struct dirent *e = readdir(d); e && good; e = readdir(d))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		if (!is_dots(e->d_name))
 			good = copy_one(q, dirfd(d), e->d_name, into, depth + 1);
 	(void)closedir(d);
 	copy_owner(into, st);
@@ -208,7 +284,7 @@ static bool copy_link(int dir, const char *name, int to)
 	return symlinkat(text, to, name) == 0;
 }
 
-/* Files, directories, links; a socket, fifo or device has nothing in it to keep. */
+/* Files, directories, links and fifos. */
 static bool copy_one(struct quarantine *q, int dir, const char *name, int to, int depth)
 {
 	struct stat st;
@@ -218,87 +294,105 @@ static bool copy_one(struct quarantine *q, int dir, const char *name, int to, in
 		return false;
 	if (S_ISLNK(st.st_mode))
 		return copy_link(dir, name, to);
+	if (S_ISFIFO(st.st_mode))
+		return mkfifoat(to, name, st.st_mode & 0777) == 0;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		return true;
+		return false; /* a socket or device is nothing that can be copied */
+	struct opened o = open_up(dir, name);
 	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return false;
-	if (S_ISDIR(st.st_mode))
-		return copy_dir(q, fd, to, name, &st, depth);
+	bool good = fd >= 0 && copy_open(q, fd, to, name, &st, depth);
+	close_up(&o);
+	return good;
+}
+
+/* `st` has the mode that it will have again. */
+static bool copy_open(struct quarantine *q, int fd, int to, const char *name, const struct stat *st,
+		      int depth)
+{
+	if (S_ISDIR(st->st_mode))
+		return copy_dir(q, fd, to, name, st, depth);
 	AUTO_FD int into =
 		openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (into < 0 || !copy_bytes(q, fd, into))
 		return false;
-	copy_owner(into, &st);
+	copy_owner(into, st);
 	return true;
 }
 
-/* Lets us at `name`: a mode that a command took away from its owner, who we are. */
-static void open_up(int dir, const char *name)
+static int rename_new(int from, const char *name, int to, const char *as)
 {
 	struct stat st;
-	char self[64];
 
-	AUTO_FD int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || S_ISLNK(st.st_mode))
-		return;
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	(void)chmod(self, (st.st_mode & 07777) | (S_ISDIR(st.st_mode) ? 0700 : 0600));
+	int rc = (int)syscall(SYS_renameat2, from, name, to, as, RENAME_NOREPLACE);
+	if (rc == 0 || errno != EINVAL) /* not every file system can */
+		return rc;
+	if (fstatat(to, as, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	return renameat(from, name, to, as);
 }
 
-/* renameat(2), if need be after the directories' modes allow it. The parent's mode comes back. */
+/* renameat(2) that replaces nothing, if need be after the thing's own mode allows it. */
 static bool move(int from, const char *name, int to, const char *as)
 {
-	struct stat st;
-	char self[64];
-
-	if (renameat(from, name, to, as) == 0)
+	if (rename_new(from, name, to, as) == 0)
 		return true;
 	if (errno != EACCES && errno != EPERM)
 		return false;
-	open_up(from, name);
-	if (renameat(from, name, to, as) == 0)
-		return true;
-	if (fstat(from, &st) < 0)
-		return false;
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", from);
-	if (chmod(self, (st.st_mode & 07777) | 0700) < 0)
-		return false;
-	bool good = renameat(from, name, to, as) == 0;
+	/* Moving a directory elsewhere writes its `..`. */
+	struct opened o = open_up(from, name);
+	bool good = rename_new(from, name, to, as) == 0;
 	int saved = errno;
-	(void)chmod(self, st.st_mode & 07777);
+	close_up(&o);
 	errno = saved;
 	return good;
 }
 
+/* A name that nobody runs, and that nobody can have taken before. */
+static bool move_aside(int dir, const char *name, char aside[64])
+{
+	uint64_t random[2];
+
+	for (int tries = 0; tries < 16; tries++) {
+		if (getrandom(random, sizeof(random), 0) != sizeof(random))
+			return false;
+		(void)snprintf(aside, 64, "sandglass-quarantine-%016llx%016llx",
+			       (unsigned long long)random[0], (unsigned long long)random[1]);
+		if (move(dir, name, dir, aside))
+			return true;
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
 /*
- * Another file system: first out of the way, under a name that nobody runs, then
- * copied. What is too large to be copied stays under that name.
+ * Another file system: first out of the way, then copied. What is too large to be
+ * copied, or cannot be, stays under that name.
  */
 static bool take_across(struct quarantine *q, int dir, const char *dir_path, const char *name,
 			int place, char to[PATH_TEXT])
 {
 	char aside[64];
 
-	(void)snprintf(aside, sizeof(aside), "sandglass-quarantine-%u-%llx", q->next,
-		       (unsigned long long)clock_wall_ms());
-	if (!move(dir, name, dir, aside))
+	if (!move_aside(dir, name, aside))
 		return false;
 	if (place >= 0 && copy_one(q, dir, aside, place, 0)) {
 		(void)renameat(place, aside, place, name);
-		remove_tree(dir, aside, 0);
+		remove_tree(dir, aside);
 		size_t n = strlen(to);
 		(void)snprintf(to + n, PATH_TEXT - n, "/%s", name);
 		return true;
 	}
 	if (place >= 0)
-		remove_tree(place, aside, 0);
+		remove_tree(place, aside);
 	(void)snprintf(to, PATH_TEXT, "%s/%s", dir_path, aside);
 	return true;
 }
 
-bool quarantine_take(struct quarantine *q, int dir, const char *dir_path, const char *name,
-		     char ret_to[PATH_TEXT])
+static bool take(struct quarantine *q, int dir, const char *dir_path, const char *name,
+		 char ret_to[PATH_TEXT])
 {
 	char to[PATH_TEXT] = "";
 
@@ -319,6 +413,18 @@ bool quarantine_take(struct quarantine *q, int dir, const char *dir_path, const 
 		return false;
 	memcpy(ret_to, to, sizeof(to));
 	return true;
+}
+
+bool quarantine_take(struct quarantine *q, int dir, const char *dir_path, const char *name,
+		     char ret_to[PATH_TEXT])
+{
+	struct opened o = open_up(dir, "");
+	bool good = take(q, dir, dir_path, name, ret_to);
+	int saved = errno;
+
+	close_up(&o);
+	errno = saved;
+	return good;
 }
 
 static bool is_plain(const char *s)

@@ -429,7 +429,7 @@ static void deny_file(struct guard *g, const char *path)
 			 "git has another version of %s now, but the file stays as it is in direct "
 			 "mode: --write %s allows the change; --review holds changes for review "
 			 "instead",
-			 guard_shown(g, path), guard_shown(g, path));
+			 guard_shown(g, path), guard_as_option(g, path));
 	guard_deny(g, path, buf_cstr(&hint), 1);
 }
 

@@ -24,7 +24,9 @@
 #define MAX_RELATIVE 2048u /* bytes of a name below a base; then a new base is opened */
 #define RACY_NS 2000000000
 #define READ_BYTES 32768u
-#define MAX_NAME 1024u /* NAME_MAX is 255, some file systems have more */
+#define NO_MODE ((mode_t)-1)
+#define SEARCH_MISSES 64u /* then a child is looked for only where it most likely is */
+#define MAX_NAME 1024u    /* NAME_MAX is 255, some file systems have more */
 
 struct frame {
 	uint32_t old, dir; /* in the old inventory and in the new one */
@@ -35,7 +37,9 @@ struct frame {
 	int base;          /* to be closed when it is left, -1: none */
 	size_t base_len;   /* the path's length at the base that was in use before */
 	int base_before;
-	bool fresh; /* read anew */
+	mode_t mode;         /* to be given back, NO_MODE: nothing was changed */
+	unsigned int misses; /* names that the old directory did not have */
+	bool fresh;          /* read anew */
 };
 
 struct scan {
@@ -211,13 +215,12 @@ static bool collect(struct scan *s, int fd, unsigned int *ret_layout)
 
 static enum protect_class classify(const struct inventory_dir *d, const char *own, const char *name)
 {
-	struct protect_dir kind = {.place = d->place, .role = d->role};
-	enum protect_class c = protect_name(kind, own, name);
+	/* What only holds git directories has names of theirs, not git's. */
+	bool holder = d->role == ROLE_MODULES;
 
-	if (c == PROTECT_NONE && d->given == ROLE_NONE && d->role == ROLE_GITDIR &&
-	    protect_layout_bit(name) == LAYOUT_HEAD)
-		c = PROTECT_HEAD;
-	return c;
+	return protect_name((struct protect_dir){.place = d->place,
+						 .role = holder ? (uint8_t)ROLE_NONE : d->role},
+			    own, name);
 }
 
 /*
@@ -241,7 +244,7 @@ static void sort_out(struct scan *s, int fd, uint32_t dir, size_t start)
 			(void)add_find(s, dir, name, c, (unsigned char)IFTODT(st.st_mode), &st);
 		if (type == DT_REG && s->out->dirs[dir].role == ROLE_REFS)
 			read_ref(s, fd, dir, name);
-		if (type != DT_DIR || (c != PROTECT_NONE && c != PROTECT_GIT && c != PROTECT_HEAD))
+		if (type != DT_DIR || (c != PROTECT_NONE && c != PROTECT_GIT))
 			continue;
 		d = &s->out->dirs[dir];
 		if (protect_child((struct protect_dir){.place = d->place, .role = d->role}, name,
@@ -253,45 +256,46 @@ static void sort_out(struct scan *s, int fd, uint32_t dir, size_t start)
 	s->names.n = keep;
 }
 
-/* Opens the directory at the path; with INVENTORY_FORCE one of ours that denies it, too. */
-static int open_dir(const struct scan *s, const char *path, mode_t *ret_mode)
+/*
+ * With INVENTORY_FORCE a directory of ours that denies us something is opened up
+ * as long as we are in it. Returns the mode that it had, NO_MODE: as it is.
+ */
+static mode_t open_up(const struct scan *s, const char *path)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 	struct stat st;
 	char self[64];
 
-	*ret_mode = (mode_t)-1;
-	int fd = openat(s->base, path, flags);
-	if (fd >= 0 || errno != EACCES || !(s->flags & INVENTORY_FORCE))
-		return fd;
+	if (!(s->flags & INVENTORY_FORCE) || geteuid() == 0)
+		return NO_MODE;
 	AUTO_FD int handle = openat(s->base, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (handle < 0 || fstat(handle, &st) < 0 || st.st_uid != geteuid())
-		return -1;
+	if (handle < 0 || fstat(handle, &st) < 0 || st.st_uid != geteuid() ||
+	    (st.st_mode & 0500) == 0500)
+		return NO_MODE;
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
-	if (chmod(self, (st.st_mode & 07777) | 0700) < 0)
-		return -1;
-	*ret_mode = st.st_mode & 07777;
-	return openat(s->base, path, flags);
+	return chmod(self, (st.st_mode & 07777) | 0700) == 0 ? st.st_mode & 07777 : NO_MODE;
 }
 
+/* What is at the path. False: it could not be read whole. */
 static bool read_dir(struct scan *s, uint32_t dir)
 {
 	unsigned int layout = 0;
-	mode_t mode = 0;
 	size_t start = s->names.n;
 	struct inventory_dir *d = &s->out->dirs[dir];
+	bool was_full = s->out->full;
 
-	AUTO_FD int fd = open_dir(s, below_base(s), &mode);
+	AUTO_FD int fd = openat(s->base, below_base(s),
+				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
 	s->out->read++;
+	s->out->full = false;
 	bool whole = collect(s, fd, &layout);
-	d->role = d->given != ROLE_NONE           ? d->given
-		  : protect_layout_is_git(layout) ? (uint8_t)ROLE_GITDIR
-						  : (uint8_t)ROLE_NONE;
+	/* Objects and refs make a git directory wherever they lie, even below another one's. */
+	if (protect_layout_is_git(layout))
+		d->role = ROLE_GITDIR;
 	sort_out(s, fd, dir, start);
-	if (mode != (mode_t)-1)
-		(void)fchmod(fd, mode); /* as it was */
+	whole = whole && !s->out->full;
+	s->out->full |= was_full;
 	return whole;
 }
 
@@ -322,17 +326,19 @@ static void copy_known(struct scan *s, uint32_t old, uint32_t dir)
 		add_tip(s, dir, &s->old->tips[i]);
 }
 
-/* The path grows too long for one call: go on from here. */
+/* The path grows too long for one call, or a mode will have to be given back: go on from here. */
 static void rebase(struct scan *s, struct frame *f)
 {
 	f->base = -1;
 	f->base_before = s->base;
 	f->base_len = s->base_len;
-	if (s->path.n - s->base_len < MAX_RELATIVE)
+	if (s->path.n - s->base_len < MAX_RELATIVE && f->mode == NO_MODE)
 		return;
 	int fd = openat(s->base, below_base(s), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		s->out->full = true; /* what is below is not listed */
 		return;
+	}
 	f->base = s->base = fd;
 	s->base_len = s->path.n;
 }
@@ -342,6 +348,11 @@ static void leave(struct scan *s)
 	struct frame *f = &s->stack[--s->depth];
 
 	s->out->dirs[f->dir].size = s->out->dir_count - f->dir;
+	if (f->base >= 0 && f->mode != NO_MODE) {
+		char self[64];
+		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", f->base);
+		(void)chmod(self, f->mode); /* as it was */
+	}
 	if (f->base >= 0)
 		(void)close(f->base);
 	s->base = f->base_before;
@@ -363,9 +374,12 @@ static void enter(struct scan *s, uint32_t parent, uint32_t old, const char *nam
 
 	if (known)
 		st = s->stats[old];
+	errno = ENOTDIR;
 	if ((!known && !stats_one(s->base, below_base(s), &st)) ||
 	    out->dir_count == MAX_INVENTORY_DIRS) {
-		out->full |= out->dir_count == MAX_INVENTORY_DIRS;
+		/* Gone by now is nothing to list; anything else is. */
+		out->full |= (errno != ENOENT && errno != ENOTDIR) ||
+			     out->dir_count == MAX_INVENTORY_DIRS;
 		s->path.n = path_len;
 		s->path.p[path_len] = '\0';
 		return;
@@ -391,13 +405,18 @@ static void enter(struct scan *s, uint32_t parent, uint32_t old, const char *nam
 						.given = kind.role,
 						.role = kind.role};
 	struct frame *f = &s->stack[s->depth++];
-	*f = (struct frame){.old = old, .dir = dir, .path_len = path_len, .names = s->names.n};
+	*f = (struct frame){.old = old,
+			    .dir = dir,
+			    .path_len = path_len,
+			    .names = s->names.n,
+			    .mode = NO_MODE};
 	f->at = f->names;
 	f->next = f->guess = old == INVENTORY_NONE ? INVENTORY_NONE : old + 1;
 	if (old != INVENTORY_NONE && is_same(s, old, &st, kind)) {
 		copy_known(s, old, dir);
 	} else {
 		f->fresh = true;
+		f->mode = open_up(s, below_base(s));
 		/* What could not be read whole is read again next time. */
 		out->dirs[dir].read_ns = read_dir(s, dir) ? s->now_ns : 0;
 	}
@@ -421,8 +440,12 @@ static uint32_t find_old(const struct scan *s, struct frame *f, const char *name
 				f->guess = i + s->old->dirs[i].size;
 				return i;
 			}
+			if (f->misses >
+			    SEARCH_MISSES) /* renamed by the thousand: all is read anew */
+				return INVENTORY_NONE;
 		}
 	}
+	f->misses++;
 	return INVENTORY_NONE;
 }
 
@@ -506,7 +529,7 @@ int inventory_scan(int root, struct protect_dir kind, const char *name, const st
 	if (fstat(root, &st) < 0)
 		return err_sys(e, "look at %s", name);
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	struct scan s = {.old = old,
+	struct scan s = {.old = old && !old->full ? old : NULL, /* full: not a list of everything */
 			 .out = ret,
 			 .path = BUF_INIT(64u << 20),
 			 .names = BUF_INIT(MAX_INVENTORY_TEXT),
@@ -515,10 +538,13 @@ int inventory_scan(int root, struct protect_dir kind, const char *name, const st
 			 .now_ns = ns(now),
 			 .trusted = has_true_times(root),
 			 .flags = flags};
-	AUTO_FREE struct stats *stats = old ? stats_all(root, old) : NULL;
+	AUTO_FREE struct stats *stats = s.old ? stats_all(root, old) : NULL;
 	s.stats = stats;
-	(void)buf_reserve(&s.path, 4096);
-	walk(&s, name, kind);
+	if (buf_str(&s.path, "/") < 0)
+		s.memory = true; /* nothing is walked */
+	buf_clear(&s.path);
+	if (!s.memory)
+		walk(&s, name, kind);
 	for (uint32_t i = 0; old && i < old->inside_count; i++)
 		s.memory |= !inventory_add_inside(ret, &old->inside[i]);
 	buf_release(&s.path);

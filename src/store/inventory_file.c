@@ -17,11 +17,12 @@
 #include "store/inventory.h"
 
 #define INVENTORY_MAGIC 0x49474c53u /* "SLGI" */
-#define INVENTORY_VERSION 1u
+#define INVENTORY_VERSION 2u
 
 struct header {
 	uint32_t magic, version;
 	uint32_t dir_size, find_size; /* of a structure: another build is another format */
+	uint32_t classes, places, roles;
 	uint32_t dirs, finds, tips, inside, text;
 	uint32_t full;
 };
@@ -111,7 +112,8 @@ static bool fits(const struct header *h, size_t n)
 
 	return h->magic == INVENTORY_MAGIC && h->version == INVENTORY_VERSION &&
 	       h->dir_size == sizeof(struct inventory_dir) &&
-	       h->find_size == sizeof(struct inventory_find) && h->dirs > 0 &&
+	       h->find_size == sizeof(struct inventory_find) && h->classes == PROTECT_CLASSES &&
+	       h->places == PLACES && h->roles == ROLES && h->dirs > 0 &&
 	       h->dirs <= MAX_INVENTORY_DIRS && h->finds <= MAX_INVENTORY_FINDS &&
 	       h->tips <= MAX_INVENTORY_TIPS && h->inside <= MAX_INVENTORY_INSIDE &&
 	       h->text <= MAX_INVENTORY_TEXT && want == n;
@@ -194,6 +196,9 @@ void inventory_save(int dir, const char *file, const struct inventory *inv)
 			   .version = INVENTORY_VERSION,
 			   .dir_size = sizeof(*inv->dirs),
 			   .find_size = sizeof(*inv->finds),
+			   .classes = PROTECT_CLASSES,
+			   .places = PLACES,
+			   .roles = ROLES,
 			   .dirs = inv->dir_count,
 			   .finds = inv->find_count,
 			   .tips = inv->tip_count,

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file of an inventory: the same again, or nothing. No byte of it is believed.
+ */
+#include "store/inventory.h"
+
+#include "test_store_tree.h"
+
+static struct inventory_oid numbered(uint32_t i)
+{
+	struct inventory_oid oid = {.bytes = 20};
+
+	memcpy(oid.oid, &i, sizeof(i));
+	return oid;
+}
+
+/* The newest stay, in their order, through scans and the file. */
+START_TEST(inside)
+{
+	struct inventory inv = {.read = 0}, next, loaded;
+	uint32_t total = MAX_INVENTORY_INSIDE;
+
+	put_dir("i");
+	for (uint32_t i = 0; i < total; i++) {
+		struct inventory_oid oid = numbered(i);
+		ck_assert(inventory_add_inside(&inv, &oid));
+		ck_assert_uint_eq(inv.inside_count, i + 1);
+	}
+	next = scan("i", &inv);
+	ck_assert_uint_eq(next.inside_count, total);
+	ck_assert_int_eq(memcmp(next.inside, inv.inside, total * sizeof(*inv.inside)), 0);
+	for (uint32_t i = total; i < 3 * total; i++) {
+		struct inventory_oid oid = numbered(i);
+		ck_assert(inventory_add_inside(&next, &oid));
+		ck_assert_uint_le(next.inside_count, MAX_INVENTORY_INSIDE);
+		ck_assert_uint_ge(next.inside_count, MAX_INVENTORY_INSIDE / 2);
+	}
+	for (uint32_t i = 0; i < next.inside_count; i++) {
+		struct inventory_oid oid = numbered(3 * total - next.inside_count + i);
+		ck_assert_int_eq(memcmp(&next.inside[i], &oid, sizeof(oid)), 0);
+	}
+	AUTO_FD int dir = open(place_top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	inventory_save(dir, "inv", &next);
+	ck_assert(inventory_load(dir, "inv", &loaded));
+	ck_assert_uint_eq(loaded.inside_count, next.inside_count);
+	ck_assert_int_eq(memcmp(loaded.inside, next.inside,
+				next.inside_count * sizeof(*next.inside)),
+			 0);
+	/* What was loaded has room for more. */
+	for (uint32_t i = 0; i < total; i++) {
+		struct inventory_oid oid = numbered(i);
+		ck_assert(inventory_add_inside(&loaded, &oid));
+	}
+	inventory_release(&loaded);
+	inventory_release(&next);
+	inventory_release(&inv);
+}
+END_TEST
+
+static void same_inventory(const struct inventory *a, const struct inventory *b)
+{
+	ck_assert_uint_eq(a->dir_count, b->dir_count);
+	ck_assert_uint_eq(a->find_count, b->find_count);
+	ck_assert_uint_eq(a->tip_count, b->tip_count);
+	ck_assert_uint_eq(a->inside_count, b->inside_count);
+	ck_assert_uint_eq(a->text_count, b->text_count);
+	ck_assert(a->full == b->full);
+	ck_assert_int_eq(memcmp(a->dirs, b->dirs, a->dir_count * sizeof(*a->dirs)), 0);
+	ck_assert_int_eq(memcmp(a->finds, b->finds, a->find_count * sizeof(*a->finds)), 0);
+	ck_assert_int_eq(memcmp(a->tips, b->tips, a->tip_count * sizeof(*a->tips)), 0);
+	ck_assert_int_eq(memcmp(a->text, b->text, a->text_count), 0);
+	if (a->inside_count)
+		ck_assert_int_eq(memcmp(a->inside, b->inside, a->inside_count * sizeof(*a->inside)),
+				 0);
+}
+
+static char *bytes_of(const char *name, size_t *ret_n)
+{
+	struct stat st = stat_of(name);
+	char *bytes = malloc((size_t)st.st_size + 1);
+	FILE *f = fopen(at("%s", name), "r");
+
+	ck_assert_ptr_nonnull(bytes);
+	ck_assert_ptr_nonnull(f);
+	*ret_n = fread(bytes, 1, (size_t)st.st_size + 1, f);
+	ck_assert_uint_eq(*ret_n, (size_t)st.st_size);
+	ck_assert_int_eq(fclose(f), 0);
+	return bytes;
+}
+
+START_TEST(save_and_load)
+{
+	struct inventory inv, got;
+	struct inventory_oid oid = numbered(5);
+	size_t n = 0;
+
+	put_tree();
+	put_dir("state");
+	AUTO_FD int dir = open(at("state"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert(!inventory_load(dir, "inv", &got));
+	ck_assert_ptr_null(got.dirs);
+	inv = scan("t", NULL);
+	ck_assert(inventory_add_inside(&inv, &oid));
+	for (int round = 0; round < 2; round++) {
+		inv.full = round == 1;
+		inventory_save(dir, "inv", &inv);
+		ck_assert(inventory_load(dir, "inv", &got));
+		same_inventory(&inv, &got);
+		ck_assert_uint_eq(got.read, 0);
+		inventory_release(&got);
+	}
+	mode_is("state/inv", 0600);
+	AUTO_FREE char *bytes = bytes_of("state/inv", &n);
+	ck_assert(inventory_decode(bytes, n, &got));
+	same_inventory(&inv, &got);
+	is_sound(&got);
+	inventory_release(&got);
+	inventory_release(&inv);
+	/* No second file is left behind. */
+	ck_assert_int_eq(unlink(at("state/inv")), 0);
+	ck_assert_int_eq(rmdir(at("state")), 0);
+}
+END_TEST
+
+/* What is not our own file is no inventory. */
+START_TEST(load_refuses)
+{
+	struct inventory inv, got;
+
+	put_dir("state/dir");
+	put_file("state/empty", "");
+	put_file("state/text", "this is no inventory, and long enough to be looked into all the "
+			       "same, or is it not\n");
+	AUTO_FD int dir = open(at("state"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	inv = scan("state", NULL);
+	inventory_save(dir, "inv", &inv);
+	put_link("state/link", "inv");
+	static const char *const bad[] = {"none", "dir", "empty", "text", "link"};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		ck_assert_msg(!inventory_load(dir, bad[i], &got), "%s", bad[i]);
+		ck_assert(!got.dirs && got.dir_count == 0);
+	}
+	ck_assert(inventory_load(dir, "inv", &got));
+	inventory_release(&got);
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chown(at("state/inv"), NOBODY, NOBODY), 0);
+		ck_assert(!inventory_load(dir, "inv", &got));
+	}
+	/* A link is replaced, not written through. */
+	put_file("target", "kept");
+	put_link("state/other", "+target");
+	inventory_save(dir, "other", &inv);
+	ck_assert(S_ISREG(stat_of("state/other").st_mode));
+	ck_assert_int_eq(stat_of("target").st_size, 4);
+	inventory_release(&inv);
+}
+END_TEST
+
+static size_t encoded(char **ret)
+{
+	struct inventory inv;
+	struct inventory_oid oid = numbered(7);
+	size_t n = 0;
+
+	put_gitdir("e/.git");
+	put_dir("e/a/b");
+	put_file("e/a/b/.envrc", "");
+	put_file("e/.npmrc", "");
+	AUTO_FD int dir = open(place_top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	inv = scan("e", NULL);
+	ck_assert(inventory_add_inside(&inv, &oid));
+	inventory_save(dir, "inv", &inv);
+	inventory_release(&inv);
+	*ret = bytes_of("inv", &n);
+	return n;
+}
+
+static bool decodes(const char *bytes, size_t n)
+{
+	struct inventory inv;
+	char *own = malloc(n + !n); /* exactly as long: what is read beyond is seen */
+
+	ck_assert_ptr_nonnull(own);
+	memcpy(own, bytes, n);
+	bool good = inventory_decode(own, n, &inv);
+	free(own);
+	if (good)
+		is_sound(&inv);
+	else
+		ck_assert(!inv.dirs && !inv.dir_count);
+	inventory_release(&inv);
+	return good;
+}
+
+START_TEST(decode_truncated)
+{
+	AUTO_FREE char *bytes = NULL;
+	size_t n = encoded(&bytes);
+
+	ck_assert(decodes(bytes, n));
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(!decodes(bytes, i), "%zu of %zu bytes", i, n);
+	bytes = realloc(bytes, n + 1);
+	ck_assert_ptr_nonnull(bytes);
+	bytes[n] = '\0';
+	ck_assert(!decodes(bytes, n + 1));
+}
+END_TEST
+
+static const uint32_t odd_values[] = {0,          1,          2,          3,         255,
+				      0x7fffffff, 0x80000000, 0xfffffffe, UINT32_MAX};
+
+/* Ten numbers; only the last, a flag, is free. */
+START_TEST(decode_header)
+{
+	AUTO_FREE char *bytes = NULL;
+	size_t n = encoded(&bytes);
+	uint32_t was, bad;
+
+	for (size_t word = 0; word < 9; word++) {
+		memcpy(&was, bytes + 4 * word, sizeof(was));
+		for (size_t i = 0; i < ARRAY_LEN(odd_values) + 34; i++) {
+			bad = i < ARRAY_LEN(odd_values) ? odd_values[i]
+			      : i < ARRAY_LEN(odd_values) + 32
+				      ? was ^ 1u << (i - ARRAY_LEN(odd_values))
+				      : was + (i % 2 ? 1u : UINT32_MAX);
+			if (bad == was)
+				continue;
+			memcpy(bytes + 4 * word, &bad, sizeof(bad));
+			ck_assert_msg(!decodes(bytes, n), "number %zu: %u for %u", word, bad, was);
+		}
+		memcpy(bytes + 4 * word, &was, sizeof(was));
+	}
+	ck_assert(decodes(bytes, n));
+}
+END_TEST
+
+/* Each index of each directory and find, out of its bounds. */
+START_TEST(decode_offsets)
+{
+	static const size_t in_dir[] = {offsetof(struct inventory_dir, parent),
+					offsetof(struct inventory_dir, name),
+					offsetof(struct inventory_dir, size),
+					offsetof(struct inventory_dir, find),
+					offsetof(struct inventory_dir, finds),
+					offsetof(struct inventory_dir, tip),
+					offsetof(struct inventory_dir, tips)};
+	static const size_t in_find[] = {offsetof(struct inventory_find, dir),
+					 offsetof(struct inventory_find, name)};
+	AUTO_FREE char *bytes = NULL;
+	size_t n = encoded(&bytes);
+	uint32_t counts[6], was;
+
+	memcpy(counts, bytes + 16, sizeof(counts));
+	size_t dirs = 40;
+	size_t finds = dirs + counts[0] * sizeof(struct inventory_dir);
+	for (size_t i = 0; i < counts[0] * ARRAY_LEN(in_dir) + counts[1] * ARRAY_LEN(in_find);
+	     i++) {
+		size_t k = i - counts[0] * ARRAY_LEN(in_dir);
+		char *p = i < counts[0] * ARRAY_LEN(in_dir)
+				  ? bytes + dirs +
+					    i / ARRAY_LEN(in_dir) * sizeof(struct inventory_dir) +
+					    in_dir[i % ARRAY_LEN(in_dir)]
+				  : bytes + finds +
+					    k / ARRAY_LEN(in_find) * sizeof(struct inventory_find) +
+					    in_find[k % ARRAY_LEN(in_find)];
+		memcpy(&was, p, sizeof(was));
+		/* Beyond every array there is; the root's parent is the one that is nothing. */
+		for (size_t v = 4; v < ARRAY_LEN(odd_values); v++) {
+			uint32_t bad = v == 4 ? counts[4] + counts[0] : odd_values[v];
+			if (bad == was)
+				continue;
+			memcpy(p, &bad, sizeof(bad));
+			ck_assert_msg(!decodes(bytes, n), "index %zu: %u for %u", i, bad, was);
+		}
+		memcpy(p, &was, sizeof(was));
+	}
+	ck_assert(decodes(bytes, n));
+}
+END_TEST
+
+/* Any bit: refused, or still a tree whose every index is in bounds. */
+START_TEST(decode_flipped)
+{
+	AUTO_FREE char *bytes = NULL;
+	size_t n = encoded(&bytes);
+
+	for (size_t bit = 0; bit < 8 * n; bit++) {
+		bytes[bit / 8] ^= (char)(1u << bit % 8);
+		(void)decodes(bytes, n);
+		bytes[bit / 8] ^= (char)(1u << bit % 8);
+	}
+	ck_assert(decodes(bytes, n));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("store inventory file");
+	TCase *files = tcase_create("files");
+	TCase *bytes = tcase_create("bytes");
+
+	tcase_add_checked_fixture(files, place_setup, place_close);
+	tcase_set_timeout(files, 240);
+	tcase_add_test(files, inside);
+	tcase_add_test(files, save_and_load);
+	tcase_add_test(files, load_refuses);
+	suite_add_tcase(s, files);
+	tcase_add_checked_fixture(bytes, place_setup, place_close);
+	tcase_set_timeout(bytes, 240);
+	tcase_add_test(bytes, decode_truncated);
+	tcase_add_test(bytes, decode_header);
+	tcase_add_test(bytes, decode_offsets);
+	tcase_add_test(bytes, decode_flipped);
+	suite_add_tcase(s, bytes);
+	return suite_run(s);
+}
