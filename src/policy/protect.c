@@ -15,22 +15,23 @@
 /* clang-format off */
 static const char *const tool_names[] = {
 	/* agents */
-	".agents", ".aider.conf.yml", ".claude", ".codex", ".continue", ".cursor", ".gemini",
-	".kiro", ".mcp.json", ".opencode", ".roo", ".sandglass", ".windsurf",
+	".agents", ".aider.conf.yml", ".amp", ".claude", ".codex", ".continue", ".crush.json",
+	".cursor", ".gemini", ".junie", ".kiro", ".mcp.json", ".opencode", ".qwen", ".roo",
+	".sandglass", ".windsurf",
 	"opencode.json", "opencode.jsonc", "sandglass.tools.yaml",
 	/* editors */
-	".devcontainer", ".devcontainer.json", ".exrc", ".idea", ".lvimrc", ".nvim.lua",
-	".nvimrc", ".vimrc", ".vscode", ".zed",
+	".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".helix", ".idea",
+	".lvimrc", ".nvim.lua", ".nvimrc", ".run", ".vimrc", ".vscode", ".zed",
 	/* tools */
-	".aws", ".envrc", ".gitconfig", ".husky", ".lefthook.json", ".lefthook.toml",
-	".lefthook.yaml", ".lefthook.yml", ".mise.local.toml", ".mise.toml", ".npmrc",
-	".pnpmfile.cjs", ".pnpmfile.mjs", ".pre-commit-config.yaml", ".ripgreprc", ".yarnrc",
-	".yarnrc.yml", "lefthook-local.yaml", "lefthook-local.yml", "lefthook.json",
+	".aws", ".envrc", ".gdbinit", ".gitconfig", ".husky", ".irbrc", ".lefthook.json",
+	".lefthook.toml", ".lefthook.yaml", ".lefthook.yml", ".mise.local.toml", ".mise.toml",
+	".mvn", ".npmrc", ".pdbrc", ".pnpmfile.cjs", ".pnpmfile.mjs", ".pre-commit-config.yaml", ".pryrc", ".ripgreprc", ".rprofile",
+	".yarnrc", ".yarnrc.yml", "bunfig.toml", "lefthook-local.yaml", "lefthook-local.yml", "lefthook.json",
 	"lefthook.toml", "lefthook.yaml", "lefthook.yml", "mise.local.toml", "mise.toml",
 	/* shells */
 	".bash_aliases", ".bash_login", ".bash_logout", ".bash_profile", ".bashrc", ".cshrc",
 	".kshrc", ".login", ".logout", ".mkshrc", ".profile", ".tcshrc", ".zlogin", ".zlogout",
-	".zprofile", ".zshenv", ".zshrc",
+	".zprofile", ".zshenv", ".zshrc", ".xonshrc",
 };
 /* clang-format on */
 
@@ -38,9 +39,11 @@ static const char *const tool_names[] = {
 static const struct {
 	const char *parent, *name;
 } tool_pairs[] = {
-	{".cargo", "config"},     {".cargo", "config.toml"}, {".yarn", "plugins"},
-	{".yarn", "releases"},    {".yarn", "sdks"},         {".config", "mise.toml"},
-	{".mise", "config.toml"}, {"mise", "config.toml"},   {".config", "lefthook.yml"},
+	{".cargo", "config"},     {".cargo", "config.toml"},
+	{".yarn", "plugins"},     {".hg", "hgrc"},
+	{".yarn", "releases"},    {".yarn", "sdks"},
+	{".config", "mise.toml"}, {".mise", "config.toml"},
+	{"mise", "config.toml"},  {".config", "lefthook.yml"},
 };
 
 static const struct {
@@ -91,6 +94,7 @@ const char *protect_reason(enum protect_class c)
 		[PROTECT_TODO] = "git rebase --continue on the host runs what the list says",
 		[PROTECT_STATE] = "git on the host goes on with the program that it names",
 		[PROTECT_REMOTE] = "git on the host takes a remote from it",
+		[PROTECT_LINK] = "git on the host would write to where it leads",
 		[PROTECT_LAYOUT] = "it makes the directory a git repository that runs programs",
 	};
 
@@ -175,8 +179,13 @@ static enum protect_class git_name(enum protect_role role, const char *folded)
 
 static bool is_tool(const char *parent, const char *folded)
 {
+	static const char workspace[] =
+		".code-workspace"; /* of Visual Studio Code: tasks, settings */
 	char above[PROTECT_FOLD];
+	size_t n = strlen(folded);
 
+	if (n > sizeof(workspace) && strcmp(folded + n - sizeof(workspace) + 1, workspace) == 0)
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(tool_names); i++)
 		if (strcmp(tool_names[i], folded) == 0)
 			return true;
@@ -193,6 +202,8 @@ enum protect_class protect_name(struct protect_dir dir, const char *parent, cons
 {
 	char folded[PROTECT_FOLD];
 
+	if (dir.place == PLACE_INNER)
+		return PROTECT_NONE;
 	if (dir.role == ROLE_REMOTES)
 		return PROTECT_REMOTE;
 	if (!protect_fold(name, folded))
@@ -235,12 +246,14 @@ bool protect_child(struct protect_dir dir, const char *name, struct protect_dir 
 	/* Trees of packages that nobody edits: far more files than a project has. */
 	static const char *const skipped[] = {"node_modules", ".venv", "target", NULL};
 	static const char *const quiet[] = {"vendor", "dist", "build", NULL};
-	static const char *const git_skipped[] = {"lfs", "logs", NULL};
+	static const char *const git_skipped[] = {"lfs", NULL};
 	char folded[PROTECT_FOLD];
 
 	if (!protect_fold(name, folded))
 		folded[0] = '\0';
 	*ret = (struct protect_dir){.place = dir.place, .role = ROLE_NONE};
+	if (dir.place == PLACE_INNER)
+		return !is_one_of(name, skipped);
 	if (strcmp(folded, ".git") == 0) {
 		*ret = (struct protect_dir){.place = PLACE_GIT, .role = ROLE_GITDIR};
 		return true;

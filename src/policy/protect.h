@@ -24,6 +24,7 @@ enum protect_class {
 	PROTECT_TODO,            /* rebase-*\/git-rebase-todo, sequencer/todo */
 	PROTECT_STATE,           /* rebase-*\/strategy, rebase-*\/apply-opt, sequencer/opts */
 	PROTECT_REMOTE,          /* remotes/\*, branches/\*: remotes of old */
+	PROTECT_LINK,            /* any link in a git directory, or in a protected directory */
 	PROTECT_LAYOUT, /* what makes a directory a git directory; in no list, only a reason */
 	PROTECT_CLASSES,
 };
@@ -33,6 +34,7 @@ enum protect_place {
 	PLACE_TREE,  /* ordinary */
 	PLACE_QUIET, /* below vendor, dist or build: only git's names */
 	PLACE_GIT,   /* inside a git directory: only git's names */
+	PLACE_INNER, /* inside a protected directory: only links */
 	PLACES,
 };
 

@@ -345,6 +345,9 @@ static bool learn(struct guard *g, struct guard_root *r)
 	for (uint32_t i = 0; i < r->before.find_count; i++) {
 		const struct inventory_find *f = &r->before.finds[i];
 		guard_identity(identity, f->dev, f->ino);
+		if (put_path(r, &r->before, f, &path) &&
+		    nameset_get(&r->suspects, buf_cstr(&path), NULL))
+			continue;
 		good &= put_path(r, &r->before, f, &path) &&
 			nameset_put(&g->known, buf_cstr(&path), i) &&
 			nameset_put(&g->same, identity, 1);
@@ -430,13 +433,11 @@ static void release_findings(struct findings *list)
 static bool is_settled(struct guard *g, const char *path, const struct inventory_find *now,
 		       const struct inventory_find *then)
 {
-	char identity[40];
-
-	guard_identity(identity, now->dev, now->ino);
-	if (now->dev == then->dev && now->ino == then->ino)
-		return true;
+	/* Removed by the host in between: a number that is the same says nothing. */
 	if (nameset_get(&g->loose, path, NULL))
 		return false;
+	if (now->dev == then->dev && now->ino == then->ino)
+		return true;
 	if (nameset_get(&g->put_back, path, NULL))
 		return true; /* told when it happened */
 	if (!nameset_get(&g->pins, path, NULL))
@@ -740,6 +741,25 @@ static bool is_worth_saving(const struct inventory *inv, const struct inventory 
 		inv->find_count != old->find_count || inv->inside_count != old->inside_count);
 }
 
+/*
+ * Another call is running here: what is new since the inventory that was saved
+ * before it may be its work, whatever place it has by the time either ends.
+ */
+static void suspect(struct guard_root *r, const struct inventory *old)
+{
+	AUTO_BUF path = BUF_INIT(64u << 20);
+	struct nameset was = {.n = 0};
+
+	for (uint32_t i = 0; i < old->find_count; i++)
+		if (put_path(r, old, &old->finds[i], &path))
+			(void)nameset_put(&was, buf_cstr(&path), 1);
+	for (uint32_t i = 0; i < r->before.find_count; i++)
+		if (put_path(r, &r->before, &r->before.finds[i], &path) &&
+		    !nameset_get(&was, buf_cstr(&path), NULL))
+			(void)nameset_put(&r->suspects, buf_cstr(&path), 1);
+	nameset_release(&was);
+}
+
 static int begin_root(struct guard *g, struct guard_root *r, int state, struct err *e)
 {
 	struct inventory old = {.read = 0};
@@ -760,6 +780,8 @@ static int begin_root(struct guard *g, struct guard_root *r, int state, struct e
 				    e);
 	if (rc == 0 && r->before.full)
 		guard_lose(g, "protection-of-all-directories");
+	if (rc == 0 && have && !r->alone && !old.full)
+		suspect(r, &old);
 	if (rc == 0 && state >= 0 && r->alone && is_worth_saving(&r->before, have ? &old : NULL))
 		inventory_save(state, r->file, &r->before);
 	inventory_release(&old);
@@ -909,6 +931,7 @@ void guard_free(struct guard *g)
 		inventory_release(&r->before);
 		inventory_release(&r->after);
 		nameset_release(&r->gitdirs_after);
+		nameset_release(&r->suspects);
 	}
 	for (size_t i = 0; i < g->repo_count; i++) {
 		if (g->repos[i].index >= 0)

@@ -166,6 +166,7 @@ static bool judge_text(struct guard *g, int dir, const char *base, const char *n
 	case PROTECT_HOOKS:
 	case PROTECT_ATTRIBUTES:
 	case PROTECT_REMOTE:
+	case PROTECT_LINK:
 	case PROTECT_LAYOUT:
 	case PROTECT_CLASSES:
 		break;
@@ -289,6 +290,18 @@ static bool judge_link(const struct guard *g, int dir, const char *name)
 	return is_git_dir(g, dir, text);
 }
 
+/* HEAD as a link to a branch, as git once made it. */
+static bool is_head_link(int dir, const char *name)
+{
+	char text[PATH_TEXT];
+	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
+
+	if (n <= 0 || strcmp(name, "HEAD") != 0)
+		return false;
+	text[n] = '\0';
+	return strncmp(text, "refs/", 5) == 0 && !strstr(text, "..");
+}
+
 /* `base` is the path of `dir`, `name` what lies in it. */
 static bool judge(struct guard *g, int dir, const char *base, const char *name, struct judged *j,
 		  bool live)
@@ -302,6 +315,8 @@ static bool judge(struct guard *g, int dir, const char *base, const char *name, 
 			openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		return hooks >= 0 && !each_hook(hooks, NULL, NULL);
 	}
+	if (j->class == PROTECT_LINK)
+		return is_head_link(dir, name);
 	if (j->type != DT_REG) /* a directory of that name is nothing to git, a link may be */
 		return j->type == DT_DIR && j->class != PROTECT_HOOKS;
 	return judge_file(g, dir, base, name, j, live);

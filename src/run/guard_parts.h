@@ -31,6 +31,7 @@ struct guard_root {
 	char file[48];                /* of the inventory */
 	int lock;                     /* -1: none */
 	bool alone;                   /* no other run was alive when we began */
+	struct nameset suspects;      /* paths that may be the work of another running call */
 };
 
 /* A repository's files as they were when the call began, held open. */

@@ -97,25 +97,87 @@ static void add_chain(struct pins *p, uint32_t dir)
 		add_dir(p, d);
 }
 
-/* A link is pinned as a link, and what it leads to, as far as that is here, too. */
-static void add_target(struct pins *p, const char *path)
-{
-	char target[PATH_TEXT];
-	char self[64];
+/* The way from a link to what it leads to, as far as that lies in the root. */
+struct trail {
+	struct pins *p;
+	char done[PATH_TEXT];     /* absolute, no links in it; "" is the root directory */
+	char rest[2 * PATH_TEXT]; /* what is left */
+	int links;
+};
 
-	AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0) {
-		p->failed |= !nameset_put(&p->g->dangling, path, 1);
-		return;
+static bool is_in_root(const struct trail *t)
+{
+	const char *root = t->p->r->path;
+
+	return path_is_below(root, t->done) && strcmp(root, t->done) != 0;
+}
+
+/* A link on the way: its text goes before the rest. */
+static bool go_through(struct trail *t)
+{
+	char text[PATH_TEXT];
+	char joined[2 * PATH_TEXT];
+	ssize_t n = readlink(t->done, text, sizeof(text) - 1);
+
+	if (n <= 0 || ++t->links > MAX_LINKS)
+		return false;
+	text[n] = '\0';
+	if ((size_t)snprintf(joined, sizeof(joined), "%s/%s", text, t->rest) >= sizeof(t->rest))
+		return false;
+	memcpy(t->rest, joined, strlen(joined) + 1);
+	char *slash = strrchr(t->done, '/');
+	t->done[text[0] == '/' || !slash ? 0 : slash - t->done] = '\0';
+	return true;
+}
+
+/* One name further. False: it is not there, or too long. */
+static bool go_on(struct trail *t)
+{
+	size_t len = strcspn(t->rest, "/");
+	size_t at = strlen(t->done);
+	struct stat st;
+
+	if (len == 2 && memcmp(t->rest, "..", 2) == 0) {
+		char *slash = strrchr(t->done, '/');
+		if (slash)
+			*slash = '\0';
+	} else if (len && !(len == 1 && t->rest[0] == '.')) {
+		if (at + len + 2 > sizeof(t->done))
+			return false;
+		t->done[at] = '/';
+		memcpy(t->done + at + 1, t->rest, len);
+		t->done[at + 1 + len] = '\0';
 	}
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(self, target, sizeof(target) - 1);
-	if (n <= 0)
+	size_t skip = len + (t->rest[len] == '/');
+	memmove(t->rest, t->rest + skip, strlen(t->rest + skip) + 1);
+	if (!t->done[0] || lstat(t->done, &st) < 0)
+		return !t->done[0];
+	if (!S_ISLNK(st.st_mode)) {
+		/* A directory on the way cannot be moved and another be put in its place. */
+		if (t->rest[0] && is_in_root(t))
+			add(t->p, t->done, true);
+		return true;
+	}
+	if (is_in_root(t))
+		add(t->p, t->done, false);
+	return go_through(t);
+}
+
+/* What a protected link leads to is protected too, and every link and directory on the way. */
+static void add_target(struct pins *p, const char *path, bool write)
+{
+	struct trail t = {.p = p};
+
+	(void)snprintf(t.done, sizeof(t.done), "%s", path);
+	if (!go_through(&t))
 		return;
-	target[n] = '\0';
-	const struct guard_root *r = guard_root_of(p->g, target);
-	if (r && strcmp(r->path, target) != 0)
-		add(p, target, false);
+	while (t.rest[0])
+		if (!go_on(&t)) {
+			p->failed |= !nameset_put(&p->g->dangling, path, 1);
+			return;
+		}
+	if (is_in_root(&t))
+		add(p, t.done, write);
 }
 
 struct named {
@@ -140,7 +202,7 @@ static void add_named(struct pins *p, const char *base, const char *path)
 	else
 		add(p, clean, false);
 	if (lstat(clean, &st) == 0 && S_ISLNK(st.st_mode))
-		add_target(p, clean);
+		add_target(p, clean, false);
 }
 
 /* Files that a configuration names and git runs or reads as more of it. */
@@ -189,15 +251,20 @@ static void add_find(struct pins *p, const struct inventory_find *f, const char 
 
 	if ((f->class == PROTECT_TODO || f->class == PROTECT_STATE) &&
 	    guard_may_stay(p->g, p->r, path, &j, true))
-		return; /* the next call goes on with it */
+		return;                /* the next call goes on with it */
+	if (d->place == PLACE_INNER) { /* read-only with the directory it lies in */
+		add_target(p, path, false);
+		return;
+	}
 	if (f->class != PROTECT_GIT && d->place == PLACE_GIT)
 		add_chain(p, f->dir);
 	if (f->class != PROTECT_TOOL && f->class != PROTECT_GIT && d->place != PLACE_GIT &&
 	    d->role == ROLE_GITDIR)
 		add_dir(p, f->dir); /* a git directory without the name */
 	add(p, path, f->class == PROTECT_GIT && f->type == DT_DIR);
-	if (f->type == DT_LNK)
-		add_target(p, path);
+	/* A link of git's own use (HEAD) or of a person's, like a shared refs: only the link. */
+	if (f->type == DT_LNK && f->class != PROTECT_LINK)
+		add_target(p, path, f->class == PROTECT_GIT);
 	if (f->class == PROTECT_CONFIG || f->class == PROTECT_CONFIG_WORKTREE)
 		add_config(p, path);
 }

@@ -178,14 +178,13 @@ static int put_back(struct guard *g, uint32_t mount)
 static void on_pin(struct guard *g, const char *path, uint32_t mount)
 {
 	uint32_t times = 0;
-	bool loose = nameset_get(&g->loose, path, NULL);
 	int sys = put_back(g, mount);
 
 	if (sys == ENOENT)
 		return; /* gone again: there is another event */
 	(void)nameset_get(&g->put_back, path, &times);
 	(void)nameset_put(&g->put_back, path, times + 1);
-	if (times || loose)
+	if (times)
 		return;
 	if (sys)
 		guard_tell(g, path, GUARD_REPLACED, strerror(sys), NULL);
@@ -207,10 +206,14 @@ static void on_git_name(struct guard *g, struct guard_root *r, const struct watc
 
 	if (w->hooks)
 		j.class = PROTECT_HOOKS;
-	if (j.class == PROTECT_NONE || j.class == PROTECT_TOOL || guard_is_lifted(g, path))
+	if (j.class == PROTECT_TOOL || guard_is_lifted(g, path))
 		return;
 	AUTO_FD int dir = guard_open_parent(r, path, &last);
 	if (dir < 0 || fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (j.class == PROTECT_NONE && S_ISLNK(st.st_mode))
+		j.class = PROTECT_LINK;
+	if (j.class == PROTECT_NONE)
 		return;
 	j.type = (unsigned char)IFTODT(st.st_mode);
 	size_t n = strlen(name);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What git knows of protected files: whether a new one is of a commit that was
- * there before the call, and whether the index has replaced one that could not
- * be. Commits that a command in a sandbox has made do not count, or a file could
- * be committed in one call and checked out in the next.
+ * What git knows of protected files: whether a new one is of a commit that a ref
+ * named before the call, or of a parent of one (a stash), and whether the index has
+ * replaced one that could not be. Commits that a command in a sandbox has made do
+ * not count, nor does history: a file could be committed in one call, taken back
+ * by the next commit, and checked out in a later call.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,12 +32,19 @@ struct question {
 	unsigned int mode; /* as a tree has it */
 };
 
+/* A commit to be looked at. */
+struct entry {
+	struct inventory_oid oid;
+	bool parents; /* and its parents: of a tip */
+};
+
 struct search {
+	struct guard *g;
 	struct catfile git;
 	struct question *v;
 	size_t n, open;
 	struct nameset seen; /* objects, and trees by the file they were searched for */
-	struct inventory_oid *queue;
+	struct entry *queue;
 	size_t queue_n, queue_cap, queue_at;
 	unsigned int objects;
 	uint64_t until_ms;
@@ -48,7 +56,7 @@ static void spell(char ret[65], const struct inventory_oid *oid)
 		(void)snprintf(ret + 2 * i, 3, "%02x", oid->oid[i]);
 }
 
-static void push(struct search *s, const struct inventory_oid *oid)
+static void push(struct search *s, const struct inventory_oid *oid, bool parents)
 {
 	char name[65];
 
@@ -57,13 +65,13 @@ static void push(struct search *s, const struct inventory_oid *oid)
 		return;
 	if (s->queue_n == s->queue_cap) {
 		size_t cap = s->queue_cap ? s->queue_cap * 2 : 256;
-		struct inventory_oid *more = realloc(s->queue, cap * sizeof(*more));
+		struct entry *more = realloc(s->queue, cap * sizeof(*more));
 		if (!more)
 			return;
 		s->queue = more;
 		s->queue_cap = cap;
 	}
-	s->queue[s->queue_n++] = *oid;
+	s->queue[s->queue_n++] = (struct entry){*oid, parents};
 }
 
 static bool get(struct search *s, const struct inventory_oid *oid)
@@ -136,21 +144,24 @@ static bool take_name(const char **p, const char *word, struct inventory_oid *re
 	return true;
 }
 
-/* A commit: its tree is searched, its parents come later. A tag: what it names. */
-static void look_at(struct search *s, const struct inventory_oid *oid)
+static bool is_inside(const struct guard *g, const struct inventory_oid *oid);
+
+/* A commit: its tree is searched; of a tip its parents come later. A tag: what it names. */
+static void look_at(struct search *s, const struct entry *e)
 {
 	struct inventory_oid tree;
 	struct inventory_oid next;
 
-	if (!get(s, oid))
+	if (!get(s, &e->oid))
 		return;
 	const char *p = s->git.object;
 	if (strcmp(s->git.type, "tag") == 0 && take_name(&p, "object ", &next))
-		push(s, &next);
+		push(s, &next, true);
 	if (strcmp(s->git.type, "commit") != 0 || !take_name(&p, "tree ", &tree))
 		return;
-	while (take_name(&p, "parent ", &next))
-		push(s, &next);
+	while (e->parents && take_name(&p, "parent ", &next))
+		if (!is_inside(s->g, &next))
+			push(s, &next, false);
 	for (size_t i = 0; s->v && i < s->n; i++)
 		if (s->v[i].content && !s->v[i].file->known)
 			look_in_tree(s, &s->v[i], tree);
@@ -166,13 +177,9 @@ static bool load(struct guard *g, struct question *q)
 	AUTO_FD int dir = r ? guard_open_parent(r, q->file->path, &name) : -1;
 	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	if (S_ISLNK(st.st_mode)) {
-		q->content = malloc(PATH_TEXT);
-		ssize_t n = q->content ? readlinkat(dir, name, q->content, PATH_TEXT) : -1;
-		q->n = n > 0 ? (size_t)n : 0;
-		q->mode = 0120000;
-		return n > 0;
-	}
+	/* A link stays only as long as nobody changes what it leads to: no file of a commit. */
+	if (S_ISLNK(st.st_mode))
+		return false;
 	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
 	    st.st_size > MAX_FILE_BYTES)
@@ -233,7 +240,7 @@ static void push_tip(void *self, const struct inventory_oid *oid)
 	struct push_to *to = self;
 
 	if (!is_inside(to->g, oid))
-		push(to->s, oid);
+		push(to->s, oid, true);
 }
 
 static bool is_unchanged(int fd, const struct stat *then)
@@ -281,7 +288,7 @@ static void add_question(struct guard *g, struct search *s, struct tracked_file 
 
 void tracked_find(struct guard *g, struct tracked_file *files, size_t n)
 {
-	struct search s = {.until_ms = clock_deadline(clock_mono_ms(), MAX_SEARCH_MS)};
+	struct search s = {.g = g, .until_ms = clock_deadline(clock_mono_ms(), MAX_SEARCH_MS)};
 
 	push_tips(g, &s);
 	s.v = calloc(n, sizeof(*s.v));
@@ -289,8 +296,8 @@ void tracked_find(struct guard *g, struct tracked_file *files, size_t n)
 		add_question(g, &s, &files[i]);
 	if (s.open && catfile_start(&s.git, files[0].work, g->who->env)) {
 		while (s.open && s.queue && s.queue_at < s.queue_n) {
-			struct inventory_oid oid = s.queue[s.queue_at++];
-			look_at(&s, &oid);
+			struct entry next = s.queue[s.queue_at++];
+			look_at(&s, &next);
 		}
 		catfile_end(&s.git);
 	}

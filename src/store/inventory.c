@@ -213,14 +213,32 @@ static bool collect(struct scan *s, int fd, unsigned int *ret_layout)
 	}
 }
 
-static enum protect_class classify(const struct inventory_dir *d, const char *own, const char *name)
+static enum protect_class classify(const struct inventory_dir *d, const char *own, const char *name,
+				   unsigned char type)
 {
 	/* What only holds git directories has names of theirs, not git's. */
 	bool holder = d->role == ROLE_MODULES;
+	enum protect_class c =
+		protect_name((struct protect_dir){.place = d->place,
+						  .role = holder ? (uint8_t)ROLE_NONE : d->role},
+			     own, name);
 
-	return protect_name((struct protect_dir){.place = d->place,
-						 .role = holder ? (uint8_t)ROLE_NONE : d->role},
-			    own, name);
+	if (c == PROTECT_NONE && type == DT_LNK &&
+	    (d->place == PLACE_GIT || d->place == PLACE_INNER || d->role != ROLE_NONE))
+		c = PROTECT_LINK;
+	return c;
+}
+
+/* What the directory `name` in `d` is, if it is to be walked. */
+static bool child_of(const struct inventory_dir *d, enum protect_class c, const char *name,
+		     struct protect_dir *ret)
+{
+	if (c == PROTECT_TOOL || c == PROTECT_HOOKS) {
+		*ret = (struct protect_dir){.place = PLACE_INNER, .role = ROLE_NONE};
+		return true;
+	}
+	return (c == PROTECT_NONE || c == PROTECT_GIT) &&
+	       protect_child((struct protect_dir){.place = d->place, .role = d->role}, name, ret);
 }
 
 /*
@@ -239,16 +257,13 @@ static void sort_out(struct scan *s, int fd, uint32_t dir, size_t start)
 		const struct inventory_dir *d = &s->out->dirs[dir];
 		struct protect_dir child;
 		at += 1 + len;
-		enum protect_class c = classify(d, s->out->text + d->name, name);
+		enum protect_class c = classify(d, s->out->text + d->name, name, type);
 		if (c != PROTECT_NONE && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			(void)add_find(s, dir, name, c, (unsigned char)IFTODT(st.st_mode), &st);
 		if (type == DT_REG && s->out->dirs[dir].role == ROLE_REFS)
 			read_ref(s, fd, dir, name);
-		if (type != DT_DIR || (c != PROTECT_NONE && c != PROTECT_GIT))
-			continue;
 		d = &s->out->dirs[dir];
-		if (protect_child((struct protect_dir){.place = d->place, .role = d->role}, name,
-				  &child)) {
+		if (type == DT_DIR && child_of(d, c, name, &child)) {
 			memmove(s->names.p + keep, name, len);
 			keep += len;
 		}
@@ -474,7 +489,8 @@ static bool next_child(struct scan *s)
 		memcpy(name, s->old->text + s->old->dirs[old].name,
 		       strlen(s->old->text + s->old->dirs[old].name) + 1);
 	}
-	if (!protect_child((struct protect_dir){.place = d->place, .role = d->role}, name, &child))
+	enum protect_class c = classify(d, s->out->text + d->name, name, DT_DIR);
+	if (!child_of(d, c, name, &child))
 		return true;
 	if ((s->path.n && buf_char(&s->path, '/') < 0) || buf_str(&s->path, name) < 0) {
 		s->memory = true;

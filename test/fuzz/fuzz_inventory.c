@@ -14,7 +14,22 @@
 #define MAX_PATH_BYTES (4u << 20)
 
 /* The header's numbers; what comes behind are the arrays, in this order. */
-enum { MAGIC, VERSION, DIR_SIZE, FIND_SIZE, DIRS, FINDS, TIPS, INSIDE, TEXT, FULL, NUMBERS };
+enum {
+	MAGIC,
+	VERSION,
+	DIR_SIZE,
+	FIND_SIZE,
+	NAMED_CLASSES,
+	NAMED_PLACES,
+	NAMED_ROLES,
+	DIRS,
+	FINDS,
+	TIPS,
+	INSIDE,
+	TEXT,
+	FULL,
+	NUMBERS,
+};
 
 static void check_text(const struct inventory *inv, uint32_t at, bool root)
 {
@@ -114,9 +129,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(h, data, sizeof(h));
 	h[MAGIC] = 0x49474c53u;
-	h[VERSION] = 1;
+	h[VERSION] = 2;
 	h[DIR_SIZE] = sizeof(struct inventory_dir);
 	h[FIND_SIZE] = sizeof(struct inventory_find);
+	h[NAMED_CLASSES] = PROTECT_CLASSES;
+	h[NAMED_PLACES] = PLACES;
+	h[NAMED_ROLES] = ROLES;
 	/* Few of each, so that there is room for text, which takes the rest. */
 	h[DIRS] = h[DIRS] % 16 + 1;
 	h[FINDS] %= 16;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unit tests of base/uuid, base/clock, base/path and base/base.
+ * Unit tests of base/uuid, base/clock, base/path, base/later and base/base.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <sys/inotify.h>
 #include <time.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/later.h"
 #include "base/num.h"
 #include "base/path.h"
 #include "base/uuid.h"
@@ -296,6 +300,81 @@ START_TEST(join_limit)
 }
 END_TEST
 
+START_TEST(lexical_paths)
+{
+	static const struct {
+		const char *in, *out; /* NULL: refused */
+	} rows[] = {
+		{"/", "/"},
+		{"//", "/"},
+		{"/a", "/a"},
+		{"/a/", "/a"},
+		{"/a//b///c//", "/a/b/c"},
+		{"/./a/././b/.", "/a/b"},
+		{"/.", "/"},
+		{"/a/..", "/"},
+		{"/a/../", "/"},
+		{"/a/b/..", "/a"},
+		{"/a/b/../c", "/a/c"},
+		{"/a/b/../../c", "/c"},
+		{"/a//../b", "/b"},
+		{"/a/./../b", "/b"},
+		{"/a/b/c/../../../../../d", "/d"},
+		{"/..", "/"},
+		{"/../..", "/"},
+		{"/../a", "/a"},
+		{"//..//a", "/a"},
+		/* Names of dots and more. */
+		{"/.../..a/a../.a", "/.../..a/a../.a"},
+		{"/a/...", "/a/..."},
+		{"/a/..b/..", "/a"},
+		{"/a\nb/ /\xff", "/a\nb/ /\xff"},
+		{"", NULL},
+		{"a", NULL},
+		{"./a", NULL},
+		{"../a", NULL},
+		{" /a", NULL},
+	};
+	char got[PATH_TEXT];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		bool good = path_lexical(rows[i].in, got);
+		ck_assert_msg(good == (rows[i].out != NULL), "\"%s\"", rows[i].in);
+		if (good)
+			ck_assert_str_eq(got, rows[i].out);
+	}
+}
+END_TEST
+
+/* 4,095 bytes, then one more; only what is left at the end has to fit. */
+START_TEST(lexical_limits)
+{
+	char in[3 * PATH_TEXT], got[PATH_TEXT];
+
+	for (int one = 0; one < 2; one++) { /* as one name, or as many */
+		for (size_t i = 0; i < PATH_TEXT; i++)
+			in[i] = i == 0 || (!one && i % 2 == 0) ? '/' : 'n';
+		in[PATH_TEXT - 2] = 'n';
+		in[PATH_TEXT - 1] = '\0';
+		ck_assert(path_lexical(in, got));
+		ck_assert_str_eq(got, in);
+		in[PATH_TEXT - 1] = 'n';
+		in[PATH_TEXT] = '\0';
+		ck_assert(!path_lexical(in, got));
+	}
+	/* Long, and short in the end. */
+	for (size_t i = 0; i < sizeof(in); i++)
+		in[i] = "/ab/.."[i % 6];
+	memcpy(in + sizeof(in) - sizeof(in) % 6 - 6, "/x//.", 6);
+	ck_assert(path_lexical(in, got));
+	ck_assert_str_eq(got, "/x");
+	memset(in, '/', sizeof(in));
+	memcpy(in + sizeof(in) - 3, "/a", 3);
+	ck_assert(path_lexical(in, got));
+	ck_assert_str_eq(got, "/a");
+}
+END_TEST
+
 static bool is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
@@ -323,6 +402,81 @@ START_TEST(descriptors_close_themselves)
 	}
 	ck_assert(is_open(kept));
 	ck_assert_int_eq(close(kept), 0);
+}
+END_TEST
+
+static unsigned int open_descriptors(void)
+{
+	unsigned int n = 0;
+	DIR *d = opendir("/proc/self/fd");
+
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d))
+		n++;
+	(void)closedir(d);
+	return n;
+}
+
+/* The descriptor is gone at once, and what it was of soon; nothing else is left open. */
+START_TEST(later_closes_a_pipe)
+{
+	unsigned int before = open_descriptors();
+
+	for (int i = 0; i < 20; i++) {
+		int p[2];
+		char c = 0;
+		ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+		ck_assert_int_eq(write(p[1], "x", 1), 1);
+		later_close(p[1]);
+		ck_assert(!is_open(p[1]));
+		ck_assert_int_eq(read(p[0], &c, 1), 1);
+		/* The last writer has gone. */
+		struct pollfd end = {.fd = p[0], .events = POLLIN};
+		ck_assert_int_eq(poll(&end, 1, 10000), 1);
+		ck_assert_int_eq(end.revents & (POLLIN | POLLHUP), POLLHUP);
+		ck_assert_int_eq(read(p[0], &c, 1), 0);
+		later_close(p[0]);
+		ck_assert(!is_open(p[0]));
+	}
+	ck_assert_uint_eq(open_descriptors(), before);
+}
+END_TEST
+
+/* One that is held elsewhere too lives on there. */
+START_TEST(later_leaves_other_descriptors)
+{
+	int p[2];
+
+	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+	int other = fcntl(p[1], F_DUPFD_CLOEXEC, 0);
+	later_close(p[1]);
+	ck_assert(!is_open(p[1]) && is_open(other) && is_open(p[0]));
+	ck_assert_int_eq(write(other, "x", 1), 1);
+	ck_assert_int_eq(close(other), 0);
+	ck_assert_int_eq(close(p[0]), 0);
+	/* Nothing to close is no harm. */
+	later_close(-1);
+	later_close(other);
+}
+END_TEST
+
+START_TEST(later_closes_a_watch)
+{
+	unsigned int before = open_descriptors();
+
+	for (int i = 0; i < 5; i++) {
+		int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_ge(inotify_add_watch(fd, "/", IN_CREATE), 0);
+		ck_assert_int_ge(inotify_add_watch(fd, "/proc/self", IN_CREATE), 0);
+		later_close(fd);
+		ck_assert(!is_open(fd));
+	}
+	ck_assert_uint_eq(open_descriptors(), before);
+	/* The numbers are free for others. */
+	AUTO_FD int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(next, 0);
+	ck_assert_uint_eq(open_descriptors(), before + 1);
 }
 END_TEST
 
@@ -385,7 +539,12 @@ int main(void)
 	tcase_add_test(tests, paths_are_joined);
 	tcase_add_test(tests, join_in_place);
 	tcase_add_test(tests, join_limit);
+	tcase_add_test(tests, lexical_paths);
+	tcase_add_test(tests, lexical_limits);
 	tcase_add_test(tests, descriptors_close_themselves);
+	tcase_add_test(tests, later_closes_a_pipe);
+	tcase_add_test(tests, later_leaves_other_descriptors);
+	tcase_add_test(tests, later_closes_a_watch);
 	tcase_add_test(tests, taken_memory_is_not_freed);
 	tcase_add_test(tests, interrupted_calls_are_repeated);
 	suite_add_tcase(suite, tests);

@@ -330,21 +330,30 @@ END_TEST
 START_TEST(numbers_ids)
 {
 	static const struct {
-		uint32_t flags, uid, gid, outer_uid;
+		uint32_t flags, uid, gid, outer_uid, outer_gid;
 		int good;
 	} rows[] = {
-		{0, 1, 1, 1, 1},
-		{0, 1000, 1000, 0, 1}, /* root of a nested namespace, as an ordinary id inside */
-		{0, 0, 1000, 1000, 0},
-		{0, 0, 0, 0, 0},
-		{0, UINT32_MAX, 1000, 1000, 0},
-		{0, 1000, UINT32_MAX, 1000, 0},
-		{PLAN_ROOT, 1879100000, 1879100000, 1879100000, 1},
-		{PLAN_ROOT, 1879100000, 1879100000, 0, 0},
-		{PLAN_ROOT, 1879100000, 1879100000, 1000, 0},
-		{PLAN_ROOT, 0, 1879100000, 0, 0},
-		{PLAN_ROOT, 0, 1879100000, 1879100000, 0},
-		{PLAN_BARE, 0, 0, 0, 1},
+		{0, 1, 1, 1, 1, 1},
+		/* Root of a nested namespace, as an ordinary id inside. */
+		{0, 1000, 1000, 0, 0, 1},
+		{0, 0, 1000, 1000, 1000, 0},
+		{0, 1000, 0, 1000, 1000, 0},
+		{0, 0, 0, 0, 0, 0},
+		{0, UINT32_MAX, 1000, 1000, 1000, 0},
+		{0, 1000, UINT32_MAX, 1000, 1000, 0},
+		{PLAN_ROOT, 1879100000, 1879100000, 1879100000, 1879100000, 1},
+		/* Inside always the same, outside what the session has. */
+		{PLAN_ROOT, 1879048192, 1879048192, 1879100000, 1879100000, 1},
+		{PLAN_ROOT, 1879100000, 1879100000, 1000, 1000, 1},
+		{PLAN_ROOT, 1879100000, 1879100000, 1, UINT32_MAX - 1, 1},
+		{PLAN_ROOT, 1879100000, 1879100000, 0, 1879100000, 0},
+		{PLAN_ROOT, 1879100000, 1879100000, UINT32_MAX, 1879100000, 0},
+		{PLAN_ROOT, 1879100000, 1879100000, 1879100000, UINT32_MAX, 0},
+		{PLAN_ROOT, 0, 1879100000, 0, 1879100000, 0},
+		{PLAN_ROOT, 0, 1879100000, 1879100000, 1879100000, 0},
+		{PLAN_ROOT, 1879100000, 0, 1879100000, 1879100000, 0},
+		{PLAN_ROOT, UINT32_MAX, 1879100000, 1879100000, 1879100000, 0},
+		{PLAN_BARE, 0, 0, 0, 0, 1},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -353,6 +362,7 @@ START_TEST(numbers_ids)
 		n.uid = rows[i].uid;
 		n.gid = rows[i].gid;
 		n.outer_uid = rows[i].outer_uid;
+		n.outer_gid = rows[i].outer_gid;
 		struct raw r = with_numbers(&n, sizeof(n));
 		if (rows[i].good)
 			RAW_WORKS(r);

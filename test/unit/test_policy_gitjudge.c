@@ -160,6 +160,18 @@ START_TEST(urls)
 		"https://u%40x.org@example.com/a%20b",
 		"[example.com:22]:a",
 		"git+ssh://h/a",
+		/* Of this machine, as git clone writes them. */
+		"/srv/repo.git",
+		"/srv/two words/caf\xc3\xa9",
+		"/",
+		"./a",
+		"./two words",
+		"../a.git",
+		"../../a:b",
+		"./-a",
+		"file:///srv/repo.git",
+		"file:///srv/two words",
+		"file:///srv/a%20b",
 	};
 	static const char *const bad[] = {
 		"",
@@ -177,12 +189,26 @@ START_TEST(urls)
 		"[-oProxyCommand=x:22]:a",
 		"host:-a",
 		"host:",
-		"/srv/repo.git",
-		"./evil",
-		"../evil",
+		"/srv/a::b",
+		"./ext::sh -c x",
+		"file:///srv/a::b",
+		"/srv/a%0ab",
+		"/srv/%2da",
+		"/srv/a\\nb",
+		"/srv/a\\\\b",
+		"./a\\tb",
+		"../a\x7f",
+		"file://host/srv/a",
+		"file://./a",
+		"file:/srv/a",
+		"file:",
+		"file://",
+		"FILE:///srv/a",
+		"..",
+		".a/b",
 		"evil",
+		"evil/x",
 		"dir/a:b",
-		"file:///srv/repo.git",
 		"ftp://example.com/a",
 		"foo://example.com/a",
 		"fd::17",
@@ -394,6 +420,193 @@ START_TEST(todo_limits)
 }
 END_TEST
 
+static bool state_n(const char *name, const char *text, size_t n)
+{
+	memset(&verdict, 'x', sizeof(verdict));
+	bool good = gitjudge_state(name, text, n, &verdict);
+
+	ck_assert_ptr_nonnull(memchr(verdict.why, '\0', sizeof(verdict.why)));
+	ck_assert_int_eq(verdict.why[0] == '\0', good);
+	ck_assert_str_eq(verdict.worktree, "");
+	return good;
+}
+
+static void states(const char *name, const char *const *texts, size_t n, bool want)
+{
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(state_n(name, texts[i], strlen(texts[i])) == want, "%s %s: \"%s\" %s",
+			      name, want ? "refused" : "taken", texts[i], verdict.why);
+}
+
+/* Of git's own: any other one is a program, git-merge-NAME, and with a slash any file. */
+START_TEST(strategy_states)
+{
+	static const char *const good[] = {"",          "\n",      "\r\n",      "ort",
+					   "ort\n",     "ort\r\n", "recursive", "resolve\n",
+					   "octopus\n", "ours\n",  "subtree\n"};
+	static const char *const bad[] = {"./x",
+					  "./x\n",
+					  "../x",
+					  "/bin/x",
+					  "x",
+					  "ort/../x",
+					  "ort ",
+					  " ort",
+					  "\tort",
+					  "ort\nours",
+					  "\nort",
+					  "ort|ours",
+					  "ort|",
+					  "|",
+					  "ORT",
+					  "or",
+					  "orts",
+					  "theirs",
+					  "index",
+					  "file",
+					  " ",
+					  "\xef\xbb\xbfort",
+					  "-ort",
+					  "recursive-recursive-recursive-",
+					  "recursive-recursive-recursive-recursive-recursive"};
+	/* A name that a file system folds comes here too; nothing else is taken for it. */
+	static const char *const names[] = {"strategy", "STRATEGY", "Opts", "apply-opt2", ""};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		states(names[i], good, ARRAY_LEN(good), true);
+		states(names[i], bad, ARRAY_LEN(bad), false);
+	}
+	ck_assert(!state_n("strategy", "ort\0", 4));
+	ck_assert(!state_n("strategy", "ort\0/x", 6));
+	ck_assert(!state_n("strategy", "\0", 1));
+	ck_assert(state_n("strategy", NULL, 0));
+	(void)state_n("strategy", "./x", 3);
+	ck_assert_ptr_nonnull(strstr(verdict.why, "strategy"));
+}
+END_TEST
+
+/* As git am writes them: each quoted for a shell, a space before it. */
+START_TEST(apply_options)
+{
+	static const char *const good[] = {
+		"",
+		" \t\r\n",
+		" '-p1'\n",
+		" '-C1' '-p2' '--whitespace=fix' '--ignore-whitespace'\n",
+		"--ignore-space-change",
+		" '--exclude=a/*' '--include=b'\n",
+		"-p1\t-C2\r\n'-p0'",
+		" '-C'",
+	};
+	static const char *const bad[] = {
+		" '--directory=../x'\n",
+		"--directory=x",
+		" '--directory' 'x'",
+		" '--unsafe-paths'\n",
+		"--unsafe-paths",
+		" '-p1' '--unsafe-paths'",
+		" '-p1'\t'--directory=/x'",
+		"-p1\n--directory=/x",
+		"-p1\r--unsafe-paths",
+		/* An abbreviation is the same to git. */
+		"'--dir=x'",
+		"'--unsafe'",
+		"'--build-fake-ancestor=x'",
+		"'--index-info'",
+		"'--reject'",
+		"'--cached'",
+		"'-3'",
+		"'-R'",
+		"'p1'",
+		"x",
+		"'",
+		"''",
+		"'-p1",
+		"-p1'",
+		/* Two in one, where a shell would see one. */
+		"'-p1''--directory=x'",
+		"'-p1'\\'--directory=x'",
+		"'--exclude=a b'",
+		"'--exclude=a'\\''b'",
+		"\"-p1\"",
+		"'--'",
+		"--",
+		"'--whitespace'",
+		"'--exclude'",
+		"\v-p1",
+		"\xc2\xa0-p1",
+	};
+
+	states("apply-opt", good, ARRAY_LEN(good), true);
+	states("apply-opt", bad, ARRAY_LEN(bad), false);
+	ck_assert(!state_n("apply-opt", "-p1\0", 4));
+	ck_assert(state_n("apply-opt", NULL, 0));
+	(void)state_n("apply-opt", "--unsafe-paths", 14);
+	ck_assert_ptr_nonnull(strstr(verdict.why, "outside of the work tree"));
+}
+END_TEST
+
+/* A configuration with one section. */
+START_TEST(sequencer_options)
+{
+	static const char *const good[] = {
+		"",
+		"# nothing\n",
+		"[options]\n",
+		"[options]\n\tno-commit = true\n\tedit = true\n\tallow-empty\n\tmainline = 1\n",
+		"[options]\n\tstrategy = ort\n\tstrategy-option = ours\n",
+		"[OPTIONS]\nStrategy = \"recursive\"\n",
+		"[options]\n\tstrategy = oct\\\nopus\n",
+		"[options]\n\tgpg-sign = 0123\n\trecord-origin = true\n",
+	};
+	static const char *const bad[] = {
+		"[options]\n\tstrategy = ./x\n",
+		"[options]\n\tstrategy = x\n",
+		"[options]\n\tstrategy\n",
+		"[options]\n\tstrategy =\n",
+		"[options]\n\tSTRATEGY = ./x\n",
+		"[Options]\n\tstrategy = \"./x\"\n",
+		"[options]\n\tstrategy = .\\\n/x\n",
+		"[options]\n\tstrategy = ort\n\tstrategy = ./x\n",
+		"[options]\n\tstrategy = ./x\n\tstrategy = ort\n",
+		"[options]\n\tstrategy = ort # x\n[options]\nstrategy=./x",
+		"[options]\n\tedit = a\tb\n",
+		"[core]\n\teditor = x\n",
+		"[include]\n\tpath = x\n",
+		"[options]\n\tstrategy = ort\n[merge \"x\"]\n\tdriver = x\n",
+		/* Nothing that git would read. */
+		"strategy = ort\n",
+		"[options\n",
+		"[options]\n\tstrategy = \"ort\n",
+		"ort",
+		"\x01",
+	};
+
+	states("opts", good, ARRAY_LEN(good), true);
+	states("opts", bad, ARRAY_LEN(bad), false);
+	ck_assert(!state_n("opts", "[options]\0\n", 11));
+	ck_assert(state_n("opts", NULL, 0));
+	/* What is shown is safe to be shown. */
+	ck_assert(!state_n("opts", "[x \"\x1b[31m\"]\n\tk = v\n", 20));
+	ck_assert_ptr_null(strchr(verdict.why, '\x1b'));
+}
+END_TEST
+
+START_TEST(state_limits)
+{
+	static char text[MAX_GIT_FILE + 1];
+	static const char *const names[] = {"strategy", "apply-opt", "opts"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		memset(text, '\n', sizeof(text));
+		ck_assert_msg(state_n(names[i], text, MAX_GIT_FILE), "%s", names[i]);
+		ck_assert_msg(!state_n(names[i], text, MAX_GIT_FILE + 1), "%s", names[i]);
+		memset(text, 'x', sizeof(text));
+		ck_assert_msg(!state_n(names[i], text, MAX_GIT_FILE), "%s", names[i]);
+	}
+}
+END_TEST
+
 START_TEST(gitfiles)
 {
 	char path[PATH_TEXT];
@@ -534,6 +747,35 @@ START_TEST(rebased_by_git)
 }
 END_TEST
 
+/* What a stopped cherry-pick and a stopped rebase of git's own go on with. */
+START_TEST(stopped_by_git)
+{
+	static const char script[] =
+		"git init -q a && cd a && echo 1 >f && git add f && git commit -q -m 1 && "
+		"echo 2 >f && git commit -q -a -m 2 && git checkout -q -b t HEAD~1 && "
+		"for i in 3 4; do echo $i >f && git commit -q -a -m $i; done && "
+		"! git cherry-pick --strategy=resolve -X ours -x @{-1} t~1 >/dev/null 2>&1 && "
+		"cp .git/sequencer/opts .. && git cherry-pick --abort && "
+		"! git rebase -q -s resolve @{-1} >/dev/null 2>&1 && "
+		"cp .git/rebase-merge/strategy .. && git rebase --abort && "
+		"! git rebase -q --apply -C1 --whitespace=fix @{-1} >/dev/null 2>&1 && "
+		"cp .git/rebase-apply/apply-opt ..";
+	static const char *const names[] = {"opts", "strategy", "apply-opt"};
+	static const char *const words[] = {"strategy = resolve", "resolve", "'-C1'"};
+
+	if (!place_has_git())
+		return;
+	ck_assert_int_eq(place_shell(script), 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		size_t n = 0;
+		AUTO_FREE char *text = place_read(names[i], &n);
+		ck_assert_msg(strstr(text, words[i]) != NULL, "%s: %s", names[i], text);
+		ck_assert_msg(state_n(names[i], text, n), "%s: %s\n%s", names[i], verdict.why,
+			      text);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("policy/gitjudge");
@@ -551,6 +793,10 @@ int main(void)
 	tcase_add_test(tests, why);
 	tcase_add_test(tests, todo_lists);
 	tcase_add_test(tests, todo_limits);
+	tcase_add_test(tests, strategy_states);
+	tcase_add_test(tests, apply_options);
+	tcase_add_test(tests, sequencer_options);
+	tcase_add_test(tests, state_limits);
 	tcase_add_test(tests, gitfiles);
 	tcase_add_test(tests, paths);
 	tcase_add_test(tests, alternate_stores);
@@ -558,6 +804,7 @@ int main(void)
 	tcase_add_checked_fixture(with_git, place_setup, place_close);
 	tcase_add_test(with_git, written_by_git);
 	tcase_add_test(with_git, rebased_by_git);
+	tcase_add_test(with_git, stopped_by_git);
 	suite_add_tcase(suite, with_git);
 	return suite_run(suite);
 }

@@ -299,7 +299,7 @@ START_TEST(reasons)
 		[PROTECT_TODO] = "rebase --continue",
 		[PROTECT_STATE] = "goes on with the program",
 		[PROTECT_REMOTE] = "takes a remote",
-		[PROTECT_HEAD] = "a git repository",
+		[PROTECT_LAYOUT] = "a git repository",
 	};
 
 	for (int c = 0; c < PROTECT_CLASSES; c++) {
@@ -405,6 +405,13 @@ START_TEST(folded_ligatures)
 	is(TREE, "x", ".gitcon\xef\xac\x81g", PROTECT_TOOL);
 	is(TREE, "x", ".pro\xef\xac\x81le", PROTECT_TOOL);
 	is(TREE, ".cargo", "con\xef\xac\x81g", PROTECT_TOOL);
+	is(IN_GIT(ROLE_REBASE), "x", "\xef\xac\x86rategy", PROTECT_STATE);
+	is(IN_GIT(ROLE_REBASE), "x", "\xef\xac\x85rategy", PROTECT_STATE);
+	is(IN_GIT(ROLE_INFO), "x", "attribute\xc5\xbf", PROTECT_ATTRIBUTES);
+	ck_assert_uint_eq(protect_layout_bit("re\xef\xac\x80s"), 0);
+	ck_assert_uint_eq(protect_layout_bit("object\xef\xac\x86"), 0);
+	/* Not the armenian ones behind them. */
+	is(IN_GIT(ROLE_GITDIR), "x", "con\xef\xac\x93g", PROTECT_NONE);
 }
 END_TEST
 
@@ -416,6 +423,10 @@ START_TEST(fold)
 		{"", ""},
 		{"aBcXyZ.-_09", "abcxyz.-_09"},
 		{"@[`{", "@[`{"},
+		{"\xc3\x9f\xe1\xba\x9e", "ssss"},
+		{"\xef\xac\x80\xef\xac\x81\xef\xac\x82", "fffifl"},
+		{"\xef\xac\x83\xef\xac\x84", "ffiffl"},
+		{"\xef\xac\x85\xef\xac\x86\xef\xac\x87", "stst?"},
 		{"caf\xc3\xa9", "caf?"},
 		{"\xf0\x9f\x98\x80", "?"},
 		{"\xe2\x80\x8b", ""},
@@ -478,6 +489,14 @@ START_TEST(long_names)
 		/* A parent that is too long is none of ours. */
 		is(TREE, name, "config.toml", PROTECT_NONE);
 		is(TREE, name, ".envrc", PROTECT_TOOL);
+	}
+	/* It is letters that count: a ligature at the end is too much, or just fits. */
+	for (size_t n = 59; n <= 63; n++) {
+		memset(name, 'A', n);
+		memcpy(name + n, "\xef\xac\x83", 4);
+		ck_assert_int_eq(protect_fold(name, folded), n + 3 < PROTECT_FOLD);
+		if (n + 3 < PROTECT_FOLD)
+			ck_assert_uint_eq(strlen(folded), n + 3);
 	}
 	/* The directories of modules and worktrees keep what they are, however long the name. */
 	memset(name, 'A', 66);
@@ -627,16 +646,22 @@ START_TEST(child_roles)
 		{{PLACE_GIT, ROLE_REFS}, "logs", true, {PLACE_GIT, ROLE_REFS}},
 		{{PLACE_GIT, ROLE_REFS}, "lfs", true, {PLACE_GIT, ROLE_REFS}},
 		{{PLACE_GIT, ROLE_REFS}, "ab", true, {PLACE_GIT, ROLE_REFS}},
-		/* A submodule's path may be of any depth and has any names. */
+		/*
+		 * A submodule's path may be of any depth and has any names; what has the
+		 * layout of a git directory is one, and only its children are git's.
+		 */
 		{{PLACE_GIT, ROLE_MODULES}, "a", true, {PLACE_GIT, ROLE_MODULES}},
 		{{PLACE_GIT, ROLE_MODULES}, "logs", true, {PLACE_GIT, ROLE_MODULES}},
 		{{PLACE_GIT, ROLE_MODULES}, "lfs", true, {PLACE_GIT, ROLE_MODULES}},
 		{{PLACE_GIT, ROLE_MODULES}, "modules", true, {PLACE_GIT, ROLE_MODULES}},
-		{{PLACE_GIT, ROLE_MODULES}, "worktrees", true, {PLACE_GIT, ROLE_WORKTREES}},
-		{{PLACE_GIT, ROLE_MODULES}, "objects", true, {PLACE_GIT, ROLE_OBJECTS}},
-		{{PLACE_GIT, ROLE_MODULES}, "refs", true, {PLACE_GIT, ROLE_REFS}},
-		{{PLACE_GIT, ROLE_MODULES}, "info", true, {PLACE_GIT, ROLE_INFO}},
-		{{PLACE_GIT, ROLE_MODULES}, "rebase-merge", true, {PLACE_GIT, ROLE_REBASE}},
+		{{PLACE_GIT, ROLE_MODULES}, "worktrees", true, {PLACE_GIT, ROLE_MODULES}},
+		{{PLACE_GIT, ROLE_MODULES}, "objects", true, {PLACE_GIT, ROLE_MODULES}},
+		{{PLACE_GIT, ROLE_MODULES}, "refs", true, {PLACE_GIT, ROLE_MODULES}},
+		{{PLACE_GIT, ROLE_MODULES}, "info", true, {PLACE_GIT, ROLE_MODULES}},
+		{{PLACE_GIT, ROLE_MODULES}, "remotes", true, {PLACE_GIT, ROLE_MODULES}},
+		{{PLACE_GIT, ROLE_MODULES}, "rebase-merge", true, {PLACE_GIT, ROLE_MODULES}},
+		{{PLACE_GIT, ROLE_MODULES}, "ab", true, {PLACE_GIT, ROLE_MODULES}},
+		{{PLACE_GIT, ROLE_MODULES}, ".git", true, {PLACE_GIT, ROLE_GITDIR}},
 		/* Each directory in `worktrees` is one, even one with a name of git's. */
 		{{PLACE_GIT, ROLE_WORKTREES}, "wt", true, {PLACE_GIT, ROLE_GITDIR}},
 		{{PLACE_GIT, ROLE_WORKTREES}, "logs", true, {PLACE_GIT, ROLE_GITDIR}},
@@ -647,7 +672,7 @@ START_TEST(child_roles)
 }
 END_TEST
 
-/* What stands at the end of a path below a work tree. */
+/* What stands at the end of a path below a work tree; a ! marks the layout of a git directory. */
 START_TEST(nested_paths)
 {
 	static const struct {
@@ -662,10 +687,16 @@ START_TEST(nested_paths)
 		{".git/modules/a/config", PROTECT_CONFIG},
 		{".git/modules/a/b/c/hooks", PROTECT_HOOKS},
 		{".git/modules/a/modules/b/config", PROTECT_CONFIG},
-		{".git/modules/a/worktrees/w/config.worktree", PROTECT_CONFIG_WORKTREE},
-		{".git/modules/a/info/attributes", PROTECT_ATTRIBUTES},
-		{".git/modules/a/objects/info/alternates", PROTECT_ALTERNATES},
-		{".git/modules/a/rebase-merge/git-rebase-todo", PROTECT_TODO},
+		{".git/modules/a!/config", PROTECT_CONFIG},
+		{".git/modules/a!/modules/b!/hooks", PROTECT_HOOKS},
+		{".git/modules/a!/worktrees/w/config.worktree", PROTECT_CONFIG_WORKTREE},
+		{".git/modules/a!/info/attributes", PROTECT_ATTRIBUTES},
+		{".git/modules/a/b/c!/info/attributes", PROTECT_ATTRIBUTES},
+		{".git/modules/a!/objects/info/alternates", PROTECT_ALTERNATES},
+		{".git/modules/a!/rebase-merge/git-rebase-todo", PROTECT_TODO},
+		{".git/modules/a/info/attributes", PROTECT_NONE},
+		{".git/modules/a/objects/info/alternates", PROTECT_NONE},
+		{".git/modules/a/remotes/origin", PROTECT_NONE},
 		{".git/worktrees/w/gitdir", PROTECT_GITDIR},
 		{".git/worktrees/w/commondir", PROTECT_COMMONDIR},
 		{".git/worktrees/w/rebase-apply/git-rebase-todo", PROTECT_TODO},
@@ -685,13 +716,18 @@ START_TEST(nested_paths)
 		{".git/rebase-merge/strategy", PROTECT_STATE},
 		{".git/worktrees/w/rebase-apply/apply-opt", PROTECT_STATE},
 		{".git/sequencer/todo", PROTECT_TODO},
-		{".git/modules/a/sequencer/opts", PROTECT_STATE},
+		{".git/modules/a!/sequencer/opts", PROTECT_STATE},
 		{".git/sequencer/git-rebase-todo", PROTECT_NONE},
 		{".git/todo", PROTECT_NONE},
 		{".git/remotes/origin", PROTECT_REMOTE},
-		{".git/modules/a/branches/x", PROTECT_REMOTE},
+		{".git/modules/a!/branches/x", PROTECT_REMOTE},
 		{".git/refs/remotes/origin", PROTECT_NONE},
 		{".git/refs/.git/config", PROTECT_CONFIG},
+		{".git/refs/x!/config", PROTECT_CONFIG},
+		{".git/info/x!/objects/info/alternates", PROTECT_ALTERNATES},
+		{"x!/hooks", PROTECT_HOOKS},
+		{"vendor/x!/config", PROTECT_CONFIG},
+		{"x!/modules/m!/info/attributes", PROTECT_ATTRIBUTES},
 		{".git/x/.git/hooks", PROTECT_HOOKS},
 		{".git/.git", PROTECT_GIT},
 		{"hooks/config", PROTECT_NONE},
@@ -706,10 +742,13 @@ START_TEST(nested_paths)
 		char *rest = path;
 		snprintf(path, sizeof(path), "%s", rows[i].path);
 		for (char *slash = strchr(rest, '/'); slash; slash = strchr(rest, '/')) {
-			*slash = '\0';
+			bool layout = slash[-1] == '!';
+			slash[layout ? -1 : 0] = '\0';
 			struct protect_dir child;
 			ck_assert_msg(protect_child(dir, rest, &child), "%s", rows[i].path);
 			dir = child;
+			if (layout)
+				dir.role = ROLE_GITDIR;
 			snprintf(parent, sizeof(parent), "%s", rest);
 			rest = slash + 1;
 		}
@@ -745,7 +784,7 @@ START_TEST(layouts)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		ck_assert_msg(protect_layout_bit(rows[i].name) == rows[i].bit, "%s", rows[i].name);
 	for (unsigned int bits = 0; bits < 16; bits++) {
-		bool whole = (bits & 7) == 7;
+		bool whole = (bits & LAYOUT_OBJECTS) && (bits & LAYOUT_REFS);
 		bool linked = (bits & LAYOUT_HEAD) && (bits & LAYOUT_COMMONDIR);
 		ck_assert_msg(protect_layout_is_git(bits) == (whole || linked), "%x", bits);
 	}

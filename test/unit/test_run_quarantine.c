@@ -6,14 +6,30 @@
 #include "run/quarantine.h"
 
 #include <dirent.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
 #include "base/utf8.h"
 #include "test_policy_git.h"
 #include "test_policy_somebody.h"
 
 static char far_top[64]; /* on another file system, "" if there is none */
+
+/* So many more calls give the same bytes, in place of the C library's. */
+static int same_random;
+
+ssize_t getrandom(void *p, size_t n, unsigned int flags)
+{
+	if (same_random <= 0)
+		return syscall(SYS_getrandom, p, n, flags);
+	same_random--;
+	memset(p, 0xab, n);
+	return (ssize_t)n;
+}
 
 static struct quarantine open_in(const char *home, const char *session)
 {
@@ -120,6 +136,15 @@ static void put_kinds(const char *dir)
 	ck_assert_int_eq(chmod(path, 0), 0);
 }
 
+static void has_mode(const char *path, mode_t want)
+{
+	struct stat st;
+
+	ck_assert_msg(lstat(path, &st) == 0, "%s: %s", path, strerror(errno));
+	ck_assert_msg((st.st_mode & 07777) == want, "%s: %o, not %o", path, st.st_mode & 07777,
+		      want);
+}
+
 static void open_up(const char *path)
 {
 	ck_assert_msg(chmod(path, 0755) == 0, "%s: %s", path, strerror(errno));
@@ -221,7 +246,45 @@ START_TEST(no_quarantine)
 }
 END_TEST
 
-/* Modes that the caller may change do not stop it; the directory's comes back. */
+/* Beside its place under a name that nobody can know, and over nothing. */
+START_TEST(aside_names)
+{
+	char to[3][PATH_TEXT], start[PATH_TEXT];
+
+	put_dir("d");
+	put_file("file", "in the way");
+	snprintf(start, sizeof(start), "%s/sandglass-quarantine-", at("d"));
+	struct quarantine q = open_in("file", "s1");
+	for (int i = 0; i < 3; i++) {
+		put_file("d/.envrc", i == 0 ? "0" : i == 1 ? "1" : "2");
+		same_random = i; /* what was there with the first of them is met again */
+		ck_assert(take_from(&q, at("d"), ".envrc", to[i]));
+		ck_assert_int_eq(same_random, 0);
+		ck_assert_int_eq(strncmp(to[i], start, strlen(start)), 0);
+		ck_assert_uint_eq(strspn(to[i] + strlen(start), "0123456789abcdef"), 32);
+		ck_assert_uint_eq(strlen(to[i]), strlen(start) + 32);
+		for (int k = 0; k < i; k++)
+			ck_assert_str_ne(to[i], to[k]);
+	}
+	is_text(to[0], "0");
+	is_text(to[1], "1");
+	is_text(to[2], "2");
+	/* As often as that is no accident: it stays, and so does what is in the way. */
+	put_file("d/.envrc", "3");
+	same_random = 1000;
+	bool taken = take_from(&q, at("d"), ".envrc", to[0]);
+	int why = errno;
+	same_random = 0;
+	ck_assert(!taken);
+	ck_assert_int_eq(why, EEXIST);
+	is_text(at("d/.envrc"), "3");
+	is_text(to[1], "1");
+	ck_assert_uint_eq(entries_of(at("d")), 4);
+	quarantine_release(&q);
+}
+END_TEST
+
+/* Modes that the caller may change do not stop it; the directory's comes back, and its own. */
 START_TEST(modes)
 {
 	static const mode_t parents[] = {0755, 0555, 0500, 0444};
@@ -240,6 +303,10 @@ START_TEST(modes)
 				      "%s in %o: %s", kinds[k], parents[i], strerror(errno));
 			is_kept_as(to, "u/state/quarantine/s1", kinds[k]);
 			mode_is("u/d", parents[i]);
+			if (strcmp(kinds[k], ".git") == 0)
+				has_mode(to, 0555);
+			if (strcmp(kinds[k], ".vscode") == 0)
+				has_mode(to, 0);
 		}
 		open_up(to);
 		open_up(at("u/d"));
@@ -319,6 +386,8 @@ START_TEST(copied)
 	if (!is_far())
 		return;
 	put_kinds(far_top);
+	snprintf(path, sizeof(path), "%s/.git/fifo", far_top);
+	ck_assert_int_eq(mkfifo(path, 0640), 0);
 	snprintf(path, sizeof(path), "%s/.envrc", far_top);
 	ck_assert_int_eq(chmod(path, 0741), 0);
 	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
@@ -335,12 +404,16 @@ START_TEST(copied)
 	ck_assert_int_eq(readlink(at("state/quarantine/s1/2/.git/link"), text, sizeof(text)), 11);
 	ck_assert_str_eq(text, "/etc/passwd");
 	mode_is("state/quarantine/s1/2/.git", 0750);
+	mode_is("state/quarantine/s1/2/.git/fifo", 0640);
+	ck_assert(S_ISFIFO(stat_of("state/quarantine/s1/2/.git/fifo").st_mode));
 	ck_assert(take_from(&q, far_top, ".bashrc", to));
 	is_kept_as(to, "state/quarantine/s1", ".bashrc");
 	ck_assert_int_eq(readlink(to, text, sizeof(text)), 9);
 	ck_assert_int_eq(memcmp(text, "no/where\n", 9), 0);
-	/* Nothing is in it to be kept. */
 	ck_assert(take_from(&q, far_top, ".npmrc", to));
+	is_kept_as(to, "state/quarantine/s1", ".npmrc");
+	ck_assert(lstat(to, &st) == 0 && S_ISFIFO(st.st_mode));
+	has_mode(to, 0600);
 	is_gone(far_top, ".npmrc");
 	snprintf(path, sizeof(path), "%s/.vscode", far_top);
 	open_up(path);
@@ -349,6 +422,55 @@ START_TEST(copied)
 	/* Nor has anything stayed under another name. */
 	ck_assert_uint_eq(entries_of(far_top), 0);
 	ck_assert(!take_from(&q, far_top, ".envrc", to) && errno == ENOENT);
+	quarantine_release(&q);
+}
+END_TEST
+
+static void put_socket(const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_uint_lt(strlen(path), sizeof(a.sun_path));
+	memcpy(a.sun_path, path, strlen(path) + 1);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+}
+
+/* Sockets and devices, and what holds one: out of the way, whole, and nothing half copied. */
+START_TEST(not_copied)
+{
+	struct quarantine q = open_in("state", "s1");
+	char to[PATH_TEXT], path[PATH_TEXT], beside[PATH_TEXT];
+	struct stat st;
+
+	if (!is_far())
+		return;
+	snprintf(beside, sizeof(beside), "%s/sandglass-quarantine-", far_top);
+	for (int i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/.git", far_top);
+		if (i == 0) {
+			put_socket(path);
+		} else if (i == 1) {
+			ck_assert_int_eq(mkdir(path, 0755), 0);
+			put_text(path, "config", "in it");
+			snprintf(path, sizeof(path), "%s/.git/a", far_top);
+			put_socket(path);
+			snprintf(path, sizeof(path), "%s/.git", far_top);
+			ck_assert_int_eq(chmod(path, 0510), 0);
+		} else if (mknod(path, (i == 2 ? S_IFCHR : S_IFBLK) | 0600, makedev(1, 3)) < 0) {
+			fprintf(stderr, "# no device can be made: %s\n", strerror(errno));
+			break;
+		}
+		mode_t was = lstat(path, &st) == 0 ? st.st_mode : 0;
+		ck_assert_msg(take_from(&q, far_top, ".git", to), "%d: %s", i, strerror(errno));
+		is_gone(far_top, ".git");
+		ck_assert_msg(strncmp(to, beside, strlen(beside)) == 0, "%d: %s", i, to);
+		ck_assert_int_eq(lstat(to, &st), 0);
+		ck_assert_uint_eq(st.st_mode, was);
+		ck_assert_uint_eq(entries_of(far_top), (unsigned int)i + 1);
+		ck_assert_uint_eq(entries_of(at("state/quarantine/s1/%d", i + 1)), 0);
+	}
 	quarantine_release(&q);
 }
 END_TEST
@@ -378,6 +500,7 @@ static void copy_of_mode(const char *name, bool dir, mode_t mode, mode_t parent)
 	is_gone(far_top, name);
 	ck_assert_msg(strncmp(to, place_top, strlen(place_top)) == 0,
 		      "%s (%o, in %o) stays beside: %s", name, mode, parent, to);
+	has_mode(to, mode);
 	ck_assert_msg(entries_of(far_top) == 0, "%s (%o, in %o) is left behind as well", name, mode,
 		      parent);
 	quarantine_release(&q);
@@ -482,27 +605,28 @@ START_TEST(copied_depth)
 }
 END_TEST
 
-/* Names that a command could think of, taken before: it has to go away all the same. */
+/* A name on the way that is taken is not replaced, not even by accident. */
 START_TEST(aside_names_taken)
 {
 	struct quarantine q = open_in("state", "s1");
-	char to[PATH_TEXT], name[PATH_TEXT];
+	char to[PATH_TEXT];
 
 	if (!is_far())
 		return;
 	put_text(far_top, ".envrc", "file");
-	int64_t now = clock_wall_ms();
-	for (int64_t ms = now; ms < now + 20000; ms++) {
-		snprintf(name, sizeof(name), "%s/sandglass-quarantine-1-%llx", far_top,
-			 (unsigned long long)ms);
-		ck_assert_int_eq(mkdir(name, 0755), 0);
-	}
-	ck_assert_int_lt(clock_wall_ms(), now + 19000);
+	put_text(far_top, "sandglass-quarantine-abababababababababababababababab", "kept");
+	same_random = 1;
 	bool taken = take_from(&q, far_top, ".envrc", to);
 	int why = errno;
+	ck_assert_int_eq(same_random, 0);
 	ck_assert_msg(taken, "%s", strerror(why));
 	is_gone(far_top, ".envrc");
+	is_kept_as(to, "state/quarantine/s1", ".envrc");
 	is_text(to, "file");
+	ck_assert_uint_eq(entries_of(far_top), 1);
+	snprintf(to, sizeof(to), "%s/sandglass-quarantine-abababababababababababababababab",
+		 far_top);
+	is_text(to, "kept");
 	quarantine_release(&q);
 }
 END_TEST
@@ -549,7 +673,7 @@ static void take_one(const char *session)
 	quarantine_release(&q);
 }
 
-/* The newest are kept, this one among them. */
+/* The newest are kept, and this one. */
 START_TEST(sweep)
 {
 	static const unsigned int counts[] = {0, 5, 199, 200, 201, 250};
@@ -559,9 +683,8 @@ START_TEST(sweep)
 		put_sessions(counts[i]);
 		put_session(".hidden", 1000000);
 		take_one("new");
-		unsigned int kept = counts[i] < MAX_QUARANTINE_SESSIONS
-					    ? counts[i]
-					    : MAX_QUARANTINE_SESSIONS - 1;
+		unsigned int kept =
+			counts[i] < MAX_QUARANTINE_SESSIONS ? counts[i] : MAX_QUARANTINE_SESSIONS;
 		for (unsigned int k = 0; k < counts[i]; k++) {
 			snprintf(name, sizeof(name), "old-%u", k);
 			ck_assert_msg(have_session(name) == (k < kept), "%u of %u: %s", k,
@@ -596,7 +719,7 @@ START_TEST(sweep_of_anything)
 	put_link("state/quarantine/deep/1/.bashrc", "+d");
 	struct stat was = stat_of("state/quarantine/deep");
 	struct timespec times[2] = {was.st_mtim, {.tv_sec = time(NULL) - 1000000}};
-	put_levels(at("state/quarantine/deep/1"), 300);
+	put_levels(at("state/quarantine/deep/1"), 3000);
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("state/quarantine/deep"), times, 0), 0);
 	ck_assert_int_eq(utimensat(AT_FDCWD, at("state/quarantine/file"), times, 0), 0);
 	put_dir("d");
@@ -604,6 +727,8 @@ START_TEST(sweep_of_anything)
 	take_one("new");
 	ck_assert(!have_session("file"));
 	ck_assert_msg(!have_session("deep"), "a deep tree keeps its session");
+	/* Nothing of it lies about: those before, and the new one. */
+	ck_assert_uint_eq(entries_of(at("state/quarantine")), MAX_QUARANTINE_SESSIONS + 1);
 	is_text(at("d/kept"), "");
 }
 END_TEST
@@ -756,12 +881,14 @@ int main(void)
 	tcase_add_test(near, collisions);
 	tcase_add_test(near, not_there);
 	tcase_add_test(near, no_quarantine);
+	tcase_add_test(near, aside_names);
 	tcase_add_test(near, modes);
 	tcase_add_test(near, not_ours);
 	suite_add_tcase(s, near);
 	tcase_add_checked_fixture(across, far_setup, far_close);
 	tcase_set_timeout(across, 120);
 	tcase_add_test(across, copied);
+	tcase_add_test(across, not_copied);
 	tcase_add_test(across, copied_closed);
 	tcase_add_test(across, copied_from_read_only);
 	tcase_add_test(across, copied_limits);

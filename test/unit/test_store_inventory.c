@@ -31,7 +31,19 @@ START_TEST(against_oracle)
 		{".git/remotes/origin", PROTECT_REMOTE},
 		{".git/remotes/dir", PROTECT_REMOTE},
 		{".git/sequencer/todo", PROTECT_TODO},
-		{"bare.d/HEAD", PROTECT_HEAD},
+		{".git/sequencer/opts", PROTECT_STATE},
+		{".git/rebase-merge/strategy", PROTECT_STATE},
+		{".git/rebase-apply/apply-opt", PROTECT_STATE},
+		{".git/branches/old", PROTECT_REMOTE},
+		{".git/modules/deep/config", PROTECT_NONE},
+		{".git/modules/deep/info/attributes", PROTECT_NONE},
+		{".git/modules/deep/sub/config", PROTECT_CONFIG},
+		{".git/modules/deep/sub/info/attributes", PROTECT_ATTRIBUTES},
+		{".git/refs/below/config", PROTECT_CONFIG},
+		{".git/refs/below/objects/info/alternates", PROTECT_ALTERNATES},
+		{".git/refs/heads/main", PROTECT_NONE},
+		{"bare.d/HEAD", PROTECT_NONE},
+		{"bare.d/refs", PROTECT_NONE},
 		{"bare.d/config", PROTECT_CONFIG},
 		{"bare.d/objects/info/alternates", PROTECT_ALTERNATES},
 		{"a/.envrc", PROTECT_TOOL},
@@ -80,7 +92,8 @@ START_TEST(kinds_of_roots)
 	ck_assert_uint_eq(inv.tip_count, 1);
 	inventory_release(&inv);
 	inv = scan_as("g", TREE, NULL, 0);
-	ck_assert_int_eq(class_of(&inv, "HEAD"), PROTECT_HEAD);
+	ck_assert_int_eq(class_of(&inv, "HEAD"), PROTECT_NONE);
+	ck_assert_int_eq(class_of(&inv, "hooks"), PROTECT_HOOKS);
 	ck_assert_int_eq(class_of(&inv, ".envrc"), PROTECT_TOOL);
 	ck_assert_uint_eq(inv.tip_count, 1);
 	inventory_release(&inv);
@@ -89,6 +102,158 @@ START_TEST(kinds_of_roots)
 	inv = scan(".cargo", NULL);
 	ck_assert_int_eq(class_of(&inv, "config"), PROTECT_TOOL);
 	inventory_release(&inv);
+}
+END_TEST
+
+/* A directory with `config` and with these names in it, each a directory if it ends with a slash. */
+static void put_layout(const char *where, const char *names)
+{
+	char name[64], path[512];
+
+	put_dir(where);
+	snprintf(path, sizeof(path), "%s/config", where);
+	put_file(path, "");
+	for (size_t n; (n = strcspn(names, " ")) > 0; names += n + (names[n] == ' ')) {
+		memcpy(name, names, n);
+		name[n] = '\0';
+		if (name[n - 1] == '/')
+			name[n - 1] = '\0';
+		snprintf(path, sizeof(path), "%s/%s", where, name);
+		if (names[n - 1] == '/')
+			put_dir(path);
+		else
+			put_file(path, "");
+	}
+}
+
+/* Objects and refs, or HEAD and commondir, of whatever kind; anywhere that is looked at. */
+START_TEST(layouts)
+{
+	static const struct {
+		const char *names;
+		bool git;
+	} rows[] = {
+		{"objects/ refs/", true},
+		{"HEAD objects/ refs/", true},
+		{"objects refs", true},
+		{"OBJECTS/ Refs/", true},
+		{"o\xe2\x80\x8b"
+		 "bjects/ ref\xc5\xbf/",
+		 true},
+		{"HEAD commondir", true},
+		{"head/ commondir/", true},
+		{"HEAD commondir objects/", true},
+		{"HEAD objects/", false},
+		{"HEAD refs/", false},
+		{"objects/ commondir", false},
+		{"refs/ commondir", false},
+		{"objects/", false},
+		{"HEAD", false},
+		{"HEAD objects.d/ refs/", false},
+		{"hooks/ info/", false},
+	};
+	static const char *const places[] = {"x",
+					     "x/y",
+					     "vendor/x",
+					     "build/target",
+					     ".git/x",
+					     ".git/refs/x",
+					     ".git/refs/heads/logs",
+					     ".git/info/x",
+					     ".git/objects/info/x",
+					     ".git/objects/abc",
+					     ".git/rebase-merge/x",
+					     ".git/sequencer/x",
+					     ".git/worktrees/x/y",
+					     ".git/modules/x",
+					     ".git/modules/x/y",
+					     ".git/modules/logs",
+					     ".git/modules/objects/lfs",
+					     ".git/modules/x/.git/refs/y"};
+	struct inventory inv;
+	char where[256], find[256];
+
+	for (size_t p = 0; p < ARRAY_LEN(places); p++)
+		for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+			bool git = rows[i].git;
+			snprintf(where, sizeof(where), "l/%s", places[p]);
+			snprintf(find, sizeof(find), "%s/config", places[p]);
+			put_layout(where, rows[i].names);
+			if (i == 0)
+				(void)check_scan("l", NULL, false, where);
+			inv = scan("l", NULL);
+			enum protect_class c = class_of(&inv, find);
+			inventory_release(&inv);
+			/* What needs the name of its own directory only is another one. */
+			ck_assert_msg(c == (git ? PROTECT_CONFIG : PROTECT_NONE), "%s with %s: %d",
+				      where, rows[i].names, (int)c);
+			ck_assert_int_eq(nftw(at("l"), place_remove_one, 16, FTW_DEPTH | FTW_PHYS),
+					 0);
+		}
+}
+END_TEST
+
+/* What has the layout of a git directory is still what it is to the one around it. */
+START_TEST(layout_hides_nothing)
+{
+	static const struct {
+		const char *dir, *find;
+		enum protect_class class;
+	} rows[] = {
+		{".git/info", ".git/info/attributes", PROTECT_ATTRIBUTES},
+		{".git/objects/info", ".git/objects/info/alternates", PROTECT_ALTERNATES},
+		{".git/objects", ".git/objects/info/alternates", PROTECT_ALTERNATES},
+		{".git/objects", ".git/objects/info/attributes", PROTECT_ATTRIBUTES},
+		{".git/rebase-merge", ".git/rebase-merge/git-rebase-todo", PROTECT_TODO},
+		{".git/rebase-merge", ".git/rebase-merge/strategy", PROTECT_STATE},
+		{".git/rebase-apply", ".git/rebase-apply/apply-opt", PROTECT_STATE},
+		{".git/sequencer", ".git/sequencer/todo", PROTECT_TODO},
+		{".git/sequencer", ".git/sequencer/opts", PROTECT_STATE},
+		{".git/remotes", ".git/remotes/origin", PROTECT_REMOTE},
+		{".git/remotes", ".git/remotes/config", PROTECT_REMOTE},
+		{".git/branches", ".git/branches/origin", PROTECT_REMOTE},
+		{".git/worktrees", ".git/worktrees/w/gitdir", PROTECT_GITDIR},
+		{".git/worktrees", ".git/worktrees/w/config.worktree", PROTECT_CONFIG_WORKTREE},
+		{".git/worktrees/w", ".git/worktrees/w/hooks", PROTECT_HOOKS},
+		{".git", ".git/info/attributes", PROTECT_ATTRIBUTES},
+		{".git", ".git/worktrees/w/gitdir", PROTECT_GITDIR},
+		{".git/info", ".git/info/hooks", PROTECT_HOOKS},
+		{".git/sequencer", ".git/sequencer/info/attributes", PROTECT_ATTRIBUTES},
+		{".git/refs", ".git/refs/config", PROTECT_CONFIG},
+	};
+	struct inventory inv;
+	char path[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int layout = 0; layout < 2; layout++) {
+			snprintf(path, sizeof(path), "h/%s", rows[i].find);
+			*strrchr(path, '/') = '\0';
+			put_dir(path);
+			snprintf(path, sizeof(path), "h/%s", rows[i].find);
+			put_file(path, "");
+			snprintf(path, sizeof(path), "h/%s", rows[i].dir);
+			if (layout)
+				put_layout(path, "objects/ refs/ HEAD commondir");
+			inv = scan("h", NULL);
+			enum protect_class c = class_of(&inv, rows[i].find);
+			inventory_release(&inv);
+			if (layout)
+				ck_assert_msg(c == rows[i].class, "%s: %d as %s has a layout",
+					      rows[i].find, (int)c, rows[i].dir);
+			(void)check_scan("h", NULL, false, rows[i].find);
+			ck_assert_int_eq(nftw(at("h"), place_remove_one, 16, FTW_DEPTH | FTW_PHYS),
+					 0);
+		}
+	/* A submodule may have any name, also where its directory's parent has a layout. */
+	put_layout("h/.git/modules", "objects/ refs/");
+	put_gitdir("h/.git/modules/logs");
+	put_gitdir("h/.git/modules/lfs/sub");
+	(void)check_scan("h", NULL, false, "modules");
+	inv = scan("h", NULL);
+	enum protect_class logs = class_of(&inv, ".git/modules/logs/config");
+	enum protect_class lfs = class_of(&inv, ".git/modules/lfs/sub/hooks");
+	inventory_release(&inv);
+	ck_assert(logs == PROTECT_CONFIG && lfs == PROTECT_HOOKS);
 }
 END_TEST
 
@@ -239,7 +404,7 @@ static void make_bare(void)
 
 static void break_bare(void)
 {
-	move_to("t/a/b/c/HEAD", "t/a/b/c/NOHEAD");
+	move_to("t/a/b/c/refs", "t/a/b/c/norefs");
 }
 
 /* What lies below has not changed at all, and counts now. */
@@ -463,6 +628,50 @@ START_TEST(deep_with_few_descriptors)
 }
 END_TEST
 
+/* The same by directories that have to be opened up, each of which keeps a descriptor. */
+START_TEST(closed_with_few_descriptors)
+{
+	enum { LEVELS = 100 };
+	struct rlimit few = {.rlim_cur = 48, .rlim_max = 48}, was;
+	struct inventory inv;
+	struct stat st;
+	int fds[LEVELS + 1];
+
+	be_somebody("u");
+	fds[0] = open(at("u"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < LEVELS; i++) {
+		ck_assert_int_eq(mkdirat(fds[i], "d", 0755), 0);
+		fds[i + 1] = openat(fds[i], "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		ck_assert_int_ge(fds[i + 1], 0);
+	}
+	put_at(fds[LEVELS], ".envrc");
+	for (int i = LEVELS; i > 0; i--) {
+		ck_assert_int_eq(fchmod(fds[i], 0), 0);
+		ck_assert_int_eq(close(fds[i]), 0);
+	}
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few.rlim_max = was.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	inv = scan_as("u", TREE, NULL, INVENTORY_FORCE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+	bool found = inv.find_count == 1;
+	bool full = inv.full;
+	uint32_t dirs = inv.dir_count;
+	inventory_release(&inv);
+	for (int i = 0; i < LEVELS; i++) {
+		ck_assert_int_eq(fstatat(fds[i], "d", &st, AT_SYMLINK_NOFOLLOW), 0);
+		ck_assert_msg((st.st_mode & 07777) == 0, "%o at level %d", st.st_mode, i);
+		ck_assert_int_eq(fchmodat(fds[i], "d", 0755, 0), 0);
+		fds[i + 1] = openat(fds[i], "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		ck_assert_int_ge(fds[i + 1], 0);
+	}
+	for (int i = 0; i <= LEVELS; i++)
+		(void)close(fds[i]);
+	be_back();
+	ck_assert_msg(found || full, "silently ends after %u directories", dirs);
+}
+END_TEST
+
 START_TEST(wide)
 {
 	enum { FILES = 10000, DIRS = 300 };
@@ -572,6 +781,39 @@ START_TEST(unreadable)
 		ck_assert_int_eq(chmod(at("u/x"), 0755), 0);
 		inventory_release(&before);
 	}
+	be_back();
+}
+END_TEST
+
+/* What can be seen but not looked into is told; what was full is no base for the next scan. */
+START_TEST(incomplete)
+{
+	struct inventory inv, next;
+
+	be_somebody("u");
+	put_dir("u/x/y");
+	put_file("u/x/y/.envrc", "");
+	put_file("u/.npmrc", "");
+	ck_assert_int_eq(chmod(at("u/x"), 0444), 0);
+	rest();
+	inv = scan("u", NULL);
+	ck_assert(inv.full);
+	ck_assert_int_eq(class_of(&inv, ".npmrc"), PROTECT_TOOL);
+	ck_assert_int_eq(class_of(&inv, "x/y/.envrc"), PROTECT_NONE);
+	ck_assert_int_eq(chmod(at("u/x"), 0755), 0);
+	next = scan("u", &inv);
+	ck_assert(!next.full);
+	ck_assert_uint_eq(next.read, next.dir_count);
+	ck_assert_int_eq(class_of(&next, "x/y/.envrc"), PROTECT_TOOL);
+	inventory_release(&inv);
+	rest();
+	/* The same list is one to go on from as long as nothing is said against it. */
+	inv = scan("u", &next);
+	inventory_release(&next);
+	ck_assert_uint_eq(check_scan("u", &inv, false, "whole"), 0);
+	inv.full = true;
+	ck_assert_uint_eq(check_scan("u", &inv, false, "full"), inv.dir_count);
+	inventory_release(&inv);
 	be_back();
 }
 END_TEST
@@ -737,9 +979,12 @@ int main(void)
 	tcase_set_timeout(reads, 240);
 	tcase_add_test(reads, against_oracle);
 	tcase_add_test(reads, kinds_of_roots);
+	tcase_add_test(reads, layouts);
+	tcase_add_test(reads, layout_hides_nothing);
 	tcase_add_test(reads, paths);
 	tcase_add_test(reads, deep);
 	tcase_add_test(reads, deep_with_few_descriptors);
+	tcase_add_test(reads, closed_with_few_descriptors);
 	tcase_add_test(reads, wide);
 	tcase_add_test(reads, too_many_finds);
 	suite_add_tcase(s, reads);
@@ -752,6 +997,7 @@ int main(void)
 	tcase_add_checked_fixture(modes, place_setup, place_close);
 	tcase_set_timeout(modes, 240);
 	tcase_add_test(modes, unreadable);
+	tcase_add_test(modes, incomplete);
 	tcase_add_test(modes, unreadable_tree);
 	tcase_add_test(modes, unsearchable);
 	tcase_add_test(modes, unreadable_of_others);

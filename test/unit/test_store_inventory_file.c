@@ -210,15 +210,25 @@ END_TEST
 static const uint32_t odd_values[] = {0,          1,          2,          3,         255,
 				      0x7fffffff, 0x80000000, 0xfffffffe, UINT32_MAX};
 
-/* Ten numbers; only the last, a flag, is free. */
+/* The numbers of the header, in their order; the counts are of what comes behind it. */
+enum { MAGIC, VERSION, DIR_SIZE, FIND_SIZE, CLASSES, NAMED_PLACES, NAMED_ROLES, COUNTS };
+enum { DIRS, FINDS, TIPS, INSIDE, TEXT, FULL, COUNTED };
+
+/* Only the last one, a flag, is free. */
 START_TEST(decode_header)
 {
 	AUTO_FREE char *bytes = NULL;
 	size_t n = encoded(&bytes);
 	uint32_t was, bad;
 
-	for (size_t word = 0; word < 9; word++) {
+	for (size_t word = 0; word < COUNTS + FULL; word++) {
 		memcpy(&was, bytes + 4 * word, sizeof(was));
+		if (word == CLASSES)
+			ck_assert_uint_eq(was, PROTECT_CLASSES);
+		if (word == NAMED_PLACES)
+			ck_assert_uint_eq(was, PLACES);
+		if (word == NAMED_ROLES)
+			ck_assert_uint_eq(was, ROLES);
 		for (size_t i = 0; i < ARRAY_LEN(odd_values) + 34; i++) {
 			bad = i < ARRAY_LEN(odd_values) ? odd_values[i]
 			      : i < ARRAY_LEN(odd_values) + 32
@@ -249,15 +259,19 @@ START_TEST(decode_offsets)
 					 offsetof(struct inventory_find, name)};
 	AUTO_FREE char *bytes = NULL;
 	size_t n = encoded(&bytes);
-	uint32_t counts[6], was;
+	uint32_t counts[COUNTED], was;
 
-	memcpy(counts, bytes + 16, sizeof(counts));
-	size_t dirs = 40;
-	size_t finds = dirs + counts[0] * sizeof(struct inventory_dir);
-	for (size_t i = 0; i < counts[0] * ARRAY_LEN(in_dir) + counts[1] * ARRAY_LEN(in_find);
-	     i++) {
-		size_t k = i - counts[0] * ARRAY_LEN(in_dir);
-		char *p = i < counts[0] * ARRAY_LEN(in_dir)
+	memcpy(counts, bytes + 4 * (size_t)COUNTS, sizeof(counts));
+	size_t dirs = 4 * (COUNTS + COUNTED);
+	size_t finds = dirs + counts[DIRS] * sizeof(struct inventory_dir);
+	ck_assert_uint_eq(n,
+			  finds + counts[FINDS] * sizeof(struct inventory_find) +
+				  (counts[TIPS] + counts[INSIDE]) * sizeof(struct inventory_oid) +
+				  counts[TEXT]);
+	for (size_t i = 0;
+	     i < counts[DIRS] * ARRAY_LEN(in_dir) + counts[FINDS] * ARRAY_LEN(in_find); i++) {
+		size_t k = i - counts[DIRS] * ARRAY_LEN(in_dir);
+		char *p = i < counts[DIRS] * ARRAY_LEN(in_dir)
 				  ? bytes + dirs +
 					    i / ARRAY_LEN(in_dir) * sizeof(struct inventory_dir) +
 					    in_dir[i % ARRAY_LEN(in_dir)]
@@ -267,7 +281,7 @@ START_TEST(decode_offsets)
 		memcpy(&was, p, sizeof(was));
 		/* Beyond every array there is; the root's parent is the one that is nothing. */
 		for (size_t v = 4; v < ARRAY_LEN(odd_values); v++) {
-			uint32_t bad = v == 4 ? counts[4] + counts[0] : odd_values[v];
+			uint32_t bad = v == 4 ? counts[TEXT] + counts[DIRS] : odd_values[v];
 			if (bad == was)
 				continue;
 			memcpy(p, &bad, sizeof(bad));

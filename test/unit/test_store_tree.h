@@ -59,6 +59,37 @@ static inline void same_lines(const struct lines *got, const struct lines *want,
 		      want->dirs);
 }
 
+/*
+ * What a name is in a directory with that role. A git directory by its layout is
+ * still what it is to the one that it lies in; what only holds some has none of
+ * git's names itself.
+ */
+static inline enum protect_class ask(struct protect_dir kind, uint8_t given, const char *own,
+				     const char *name)
+{
+	const uint8_t roles[] = {kind.role, given};
+	enum protect_class c = PROTECT_NONE;
+
+	for (size_t i = 0; i < ARRAY_LEN(roles) && c == PROTECT_NONE; i++) {
+		kind.role = roles[i] == ROLE_MODULES ? (uint8_t)ROLE_NONE : roles[i];
+		c = protect_name(kind, own, name);
+	}
+	return c;
+}
+
+static inline bool ask_child(struct protect_dir kind, uint8_t given, const char *name,
+			     struct protect_dir *ret)
+{
+	struct protect_dir other, was = {.place = kind.place, .role = given};
+	bool walked = protect_child(kind, name, ret);
+
+	if ((walked && ret->role != ROLE_NONE) || given == ROLE_NONE || given == kind.role ||
+	    !protect_child(was, name, &other))
+		return walked;
+	*ret = other;
+	return true;
+}
+
 /* The plain way: every directory by its path, each name asked alone. */
 static inline void look(const char *path, const char *below, const char *own,
 			struct protect_dir kind, struct lines *l)
@@ -74,7 +105,8 @@ static inline void look(const char *path, const char *below, const char *own,
 	l->dirs++;
 	while ((e = readdir(d)))
 		layout |= protect_layout_bit(e->d_name);
-	if (given == ROLE_NONE && protect_layout_is_git(layout))
+	/* Of remotes each name is one, whatever else it is. */
+	if (protect_layout_is_git(layout) && given != ROLE_REMOTES)
 		kind.role = ROLE_GITDIR;
 	rewinddir(d);
 	while ((e = readdir(d))) {
@@ -84,15 +116,11 @@ static inline void look(const char *path, const char *below, const char *own,
 		snprintf(full, sizeof(full), "%s/%s", path, e->d_name);
 		snprintf(rel, sizeof(rel), "%s%s%s", below, *below ? "/" : "", e->d_name);
 		ck_assert_int_eq(lstat(full, &st), 0);
-		enum protect_class c = protect_name(kind, own, e->d_name);
-		if (c == PROTECT_NONE && given == ROLE_NONE && kind.role == ROLE_GITDIR &&
-		    protect_layout_bit(e->d_name) == LAYOUT_HEAD)
-			c = PROTECT_HEAD;
+		enum protect_class c = ask(kind, given, own, e->d_name);
 		if (c != PROTECT_NONE)
 			lines_add(l, (int)c, (int)IFTODT(st.st_mode), rel);
-		if (S_ISDIR(st.st_mode) &&
-		    (c == PROTECT_NONE || c == PROTECT_GIT || c == PROTECT_HEAD) &&
-		    protect_child(kind, e->d_name, &child))
+		if (S_ISDIR(st.st_mode) && (c == PROTECT_NONE || c == PROTECT_GIT) &&
+		    ask_child(kind, given, e->d_name, &child))
 			look(full, rel, e->d_name, child, l);
 	}
 	closedir(d);
@@ -256,6 +284,17 @@ static inline void put_tree(void)
 	put_file("t/.git/remotes/origin", "");
 	put_dir("t/.git/sequencer");
 	put_file("t/.git/sequencer/todo", "");
+	put_file("t/.git/sequencer/opts", "");
+	put_dir("t/.git/rebase-merge");
+	put_file("t/.git/rebase-merge/strategy", "");
+	put_dir("t/.git/rebase-apply");
+	put_file("t/.git/rebase-apply/apply-opt", "");
+	put_dir("t/.git/branches");
+	put_file("t/.git/branches/old", "");
+	put_file("t/.git/modules/deep/config", "");
+	put_dir("t/.git/modules/deep/info");
+	put_file("t/.git/modules/deep/info/attributes", "");
+	put_gitdir("t/.git/refs/below");
 	put_gitdir("t/bare.d");
 	put_dir("t/a/b/c");
 	put_file("t/a/.envrc", "");
