@@ -20,15 +20,12 @@
 
 #include "base/base.h"
 #include "base/term.h"
-#include "policy/state.h"
 #include "run/guard_parts.h"
 
 #define MAX_ROUNDS 8        /* scan and move until nothing is found any more */
 #define MAX_TOOL_FILES 4096 /* of one directory that came; with more all of it goes */
 #define TICK_NS 20000000    /* file systems take the time of the last tick */
 #define KILLED_NS 200000000
-#define MUTEX_BYTE 0
-#define ALIVE_BYTE 1
 
 void guard_lose(struct guard *g, const char *what)
 {
@@ -151,6 +148,35 @@ struct guard_root *guard_root_of(struct guard *g, const char *path)
 	return best;
 }
 
+/* A command can take its owner's, our, right to enter a directory away. */
+static void let_in(struct guard *g, int fd)
+{
+	char self[64];
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 0100) ||
+	    g->opened_count == MAX_GUARD_OPENED)
+		return;
+	int keep = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (keep < 0)
+		return;
+	g->opened[g->opened_count++] = (struct guard_opened){keep, st.st_mode & 07777};
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", keep);
+	(void)chmod(self, (st.st_mode & 07777) | 0700);
+}
+
+static void give_back_modes(struct guard *g)
+{
+	char self[64];
+
+	while (g->opened_count) {
+		const struct guard_opened *o = &g->opened[--g->opened_count];
+		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", o->fd);
+		(void)chmod(self, o->mode);
+		(void)close(o->fd);
+	}
+}
+
 int guard_open_parent(const struct guard_root *r, const char *path, const char **ret_name)
 {
 	const char *rest = path + strlen(r->path);
@@ -170,6 +196,10 @@ int guard_open_parent(const struct guard_root *r, const char *path, const char *
 		memcpy(name, rest, n);
 		name[n] = '\0';
 		int next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0 && errno == EACCES) {
+			let_in(r->g, fd);
+			next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		}
 		int saved = errno;
 		(void)close(fd);
 		errno = saved;
@@ -177,6 +207,8 @@ int guard_open_parent(const struct guard_root *r, const char *path, const char *
 		rest = slash + 1;
 	}
 	*ret_name = rest;
+	if (fd >= 0 && geteuid() != 0)
+		let_in(r->g, fd); /* what is in it is looked at next */
 	return fd;
 }
 
@@ -198,107 +230,34 @@ void guard_take(struct guard *g, struct guard_root *r, const char *path, const c
 		guard_tell(g, path, GUARD_STUCK, strerror(sys), NULL);
 }
 
-/* The directory that keeps the inventories. -1: there is none, everything is read each time. */
-static int open_state(const struct guard *g)
+struct guard_root *guard_add_root(struct guard *g, const char *path, struct protect_dir kind)
 {
-	char path[PATH_TEXT + 8];
-	char home[PATH_TEXT];
+	struct stat st;
 
-	state_home(g->who, home);
-	(void)snprintf(path, sizeof(path), "%s/index", home);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	for (char *p = path + 1; *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		bool good = mkdir(path, 0700) == 0 || errno == EEXIST;
-		*p = '/';
-		if (!good)
-			return -1;
-	}
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -1;
-	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-static bool lock_byte(int fd, short type, off_t byte, bool wait)
-{
-	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-
-	return RETRY_EINTR(fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &l)) == 0;
-}
-
-static uint32_t read_count(int fd)
-{
-	uint32_t n = 0;
-
-	return pread(fd, &n, sizeof(n), 0) == sizeof(n) ? n : 0;
-}
-
-static void write_count(int fd, uint32_t n)
-{
-	(void)!pwrite(fd, &n, sizeof(n), 0); /* a state that cannot be written: no making up */
-}
-
-/*
- * Calls over one place are counted: up when one begins, down when it has ended
- * in order. Each holds a shared lock on a byte. Who gets it alone and finds a
- * count knows that so many were killed.
- */
-static bool begin_count(struct guard_root *r, int state)
-{
-	char name[64];
-
-	(void)snprintf(name, sizeof(name), "%s.calls", r->file);
-	r->lock = openat(state, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	r->alone = true;
-	if (r->lock < 0)
-		return false;
-	(void)lock_byte(r->lock, F_WRLCK, MUTEX_BYTE, true);
-	r->alone = lock_byte(r->lock, F_WRLCK, ALIVE_BYTE, false);
-	uint32_t n = read_count(r->lock);
-	bool killed = r->alone && n > 0;
-	write_count(r->lock, r->alone ? 1 : n + 1);
-	(void)lock_byte(r->lock, F_RDLCK, ALIVE_BYTE, true);
-	(void)lock_byte(r->lock, F_UNLCK, MUTEX_BYTE, true);
-	return killed;
-}
-
-/* Whether no other call is counted: what was found may be kept for the next. */
-static bool end_count(struct guard_root *r)
-{
-	if (r->lock < 0)
-		return true;
-	(void)lock_byte(r->lock, F_WRLCK, MUTEX_BYTE, true);
-	uint32_t n = read_count(r->lock);
-	write_count(r->lock, n ? n - 1 : 0);
-	(void)close(r->lock); /* and the locks with it */
-	r->lock = -1;
-	return n <= 1;
-}
-
-static bool add_root(struct guard *g, const char *path, const struct stat *st,
-		     struct protect_dir kind)
-{
 	if (g->root_count == MAX_GUARD_ROOTS) {
 		guard_lose(g, "protection-of-grants");
-		return false;
+		return NULL;
 	}
-	for (size_t i = 0; i < g->root_count; i++)
-		if (path_is_below(g->roots[i].path, path))
-			return false;
 	struct guard_root *r = &g->roots[g->root_count];
-	*r = (struct guard_root){.kind = kind, .lock = -1};
-	(void)snprintf(r->path, sizeof(r->path), "%s", path);
-	(void)snprintf(r->file, sizeof(r->file), "%llx-%llx", (unsigned long long)st->st_dev,
-		       (unsigned long long)st->st_ino);
+	*r = (struct guard_root){.g = g, .kind = kind, .lock = -1, .alone = true};
 	r->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (r->fd < 0)
-		return false; /* core will say what is wrong with it */
+	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
+		if (r->fd >= 0)
+			(void)close(r->fd);
+		return NULL; /* core will say what is wrong with it */
+	}
+	(void)snprintf(r->path, sizeof(r->path), "%s", path);
+	(void)snprintf(r->file, sizeof(r->file), "%llx-%llx", (unsigned long long)st.st_dev,
+		       (unsigned long long)st.st_ino);
 	g->root_count++;
-	return true;
+	return r;
+}
+
+/* Unless it lies in one that is guarded already. */
+static void add_root(struct guard *g, const char *path, struct protect_dir kind)
+{
+	if (!guard_root_of(g, path))
+		(void)guard_add_root(g, path, kind);
 }
 
 static void find_roots(struct guard *g, const struct request *req)
@@ -307,11 +266,11 @@ static void find_roots(struct guard *g, const struct request *req)
 	static const struct protect_dir git = {.place = PLACE_GIT, .role = ROLE_GITDIR};
 
 	if (g->src->given && req->mode == MODE_WORKSPACE_WRITE)
-		(void)add_root(g, g->src->path, &g->src->st, tree);
+		add_root(g, g->src->path, tree);
 	for (size_t i = 0; i < g->view->grant_count; i++) {
 		const struct grant *gr = &g->view->grants[i];
 		if (gr->write && S_ISDIR(gr->st.st_mode))
-			(void)add_root(g, gr->path, &gr->st, gr->linked ? git : tree);
+			add_root(g, gr->path, gr->linked ? git : tree);
 	}
 }
 
@@ -381,7 +340,7 @@ static void learn_after(struct guard_root *r)
 	}
 }
 
-static const char *root_name(const struct guard_root *r)
+const char *guard_root_name(const struct guard_root *r)
 {
 	const char *slash = strrchr(r->path, '/');
 
@@ -677,8 +636,9 @@ static bool clean_root(struct guard *g, struct guard_root *r)
 	struct err ignored = {0};
 	size_t told = g->flag_count;
 
-	if (inventory_scan(r->fd, r->kind, root_name(r), r->have_after ? &r->after : &r->before,
-			   INVENTORY_FORCE, &now, &ignored) < 0) {
+	if (inventory_scan(r->fd, r->kind, guard_root_name(r),
+			   r->have_after ? &r->after : &r->before, INVENTORY_FORCE, &now,
+			   &ignored) < 0) {
 		guard_lose(g, "quarantine");
 		return false;
 	}
@@ -763,7 +723,7 @@ static void suspect(struct guard_root *r, const struct inventory *old)
 static int begin_root(struct guard *g, struct guard_root *r, int state, struct err *e)
 {
 	struct inventory old = {.read = 0};
-	bool killed = state >= 0 && begin_count(r, state);
+	bool killed = state >= 0 && guard_begin_count(r, state);
 	bool have = state >= 0 && inventory_load(state, r->file, &old);
 	int rc = 0;
 
@@ -776,8 +736,8 @@ static int begin_root(struct guard *g, struct guard_root *r, int state, struct e
 		r->before = (struct inventory){.read = 0};
 	}
 	if (rc == 0)
-		rc = inventory_scan(r->fd, r->kind, root_name(r), have ? &old : NULL, 0, &r->before,
-				    e);
+		rc = inventory_scan(r->fd, r->kind, guard_root_name(r), have ? &old : NULL, 0,
+				    &r->before, e);
 	if (rc == 0 && r->before.full)
 		guard_lose(g, "protection-of-all-directories");
 	if (rc == 0 && have && !r->alone && !old.full)
@@ -830,8 +790,9 @@ int guard_begin(const struct guard_order *o, struct guard **ret, struct err *e)
 		guard_free(g);
 		return 0;
 	}
-	AUTO_FD int state = open_state(g);
+	AUTO_FD int state = guard_open_state(g);
 	int rc = 0;
+	guard_read_links(g, state);
 	for (size_t i = 0; i < g->root_count && rc == 0; i++)
 		rc = begin_root(g, &g->roots[i], state, e);
 	for (size_t i = 0; i < g->root_count && rc == 0; i++) {
@@ -885,19 +846,21 @@ static void deny_locks(struct guard *g)
 
 void guard_end(struct guard *g)
 {
-	AUTO_FD int state = open_state(g);
+	AUTO_FD int state = guard_open_state(g);
 
 	guard_step(g);
 	guard_watch_end(g);
+	guard_find_links(g, state);
 	clean(g, 0, g->root_count);
 	for (size_t i = 0; i < g->root_count; i++)
 		tracked_remember(g, &g->roots[i]);
 	settle_dangling(g);
+	give_back_modes(g);
 	deny_locks(g);
 	tracked_deny(g);
 	for (size_t i = 0; i < g->root_count; i++) {
 		struct guard_root *r = &g->roots[i];
-		bool last = end_count(r);
+		bool last = guard_end_count(r);
 		if (last && state >= 0 && r->have_after && is_worth_saving(&r->after, &r->before))
 			inventory_save(state, r->file, &r->after);
 	}
@@ -923,10 +886,11 @@ void guard_free(struct guard *g)
 	if (!g)
 		return;
 	guard_watch_end(g);
+	give_back_modes(g);
 	for (size_t i = 0; i < g->root_count; i++) {
 		struct guard_root *r = &g->roots[i];
 		if (r->lock >= 0)
-			(void)end_count(r); /* nothing was run */
+			(void)guard_end_count(r); /* nothing was run */
 		(void)close(r->fd);
 		inventory_release(&r->before);
 		inventory_release(&r->after);

@@ -14,14 +14,16 @@
 #include "run/quarantine.h"
 #include "store/inventory.h"
 
-#define MAX_GUARD_ROOTS 16
+#define MAX_GUARD_ROOTS 64
 #define MAX_GUARD_PINS 4096u
 #define MAX_GUARD_WATCHES 4096u
 #define MAX_GUARD_REPOS 32
+#define MAX_GUARD_OPENED 64         /* directories whose mode keeps us out */
 #define MAX_PACKED_BYTES (4u << 20) /* of refs; a repository with more has no tips from there */
 
 /* The places that are guarded: the source, writable grants, a linked git directory. */
 struct guard_root {
+	struct guard *g;
 	char path[PATH_TEXT];
 	int fd;
 	struct protect_dir kind;
@@ -43,6 +45,12 @@ struct guard_repo {
 	struct stat index_st;
 	char *packed; /* its packed refs, ended by NUL; NULL: none, or too many */
 	struct stat packed_st;
+};
+
+/* A directory whose mode kept us out, open by now. */
+struct guard_opened {
+	int fd;
+	mode_t mode;
 };
 
 struct watch;
@@ -70,6 +78,8 @@ struct guard {
 	size_t repo_count;
 	struct inventory_oid *tips; /* of all repositories, when the call began */
 	size_t tip_count;
+	struct guard_opened opened[MAX_GUARD_OPENED]; /* modes that are given back at the end */
+	size_t opened_count;
 	/* watching */
 	int inotify;
 	int again;
@@ -106,6 +116,21 @@ int guard_open_parent(const struct guard_root *r, const char *path, const char *
 bool guard_is_recent(const struct guard_root *r, const char *path, int64_t begin_ns);
 /* Moves it to quarantine and tells so. */
 void guard_take(struct guard *g, struct guard_root *r, const char *path, const char *why);
+
+/* Opens a directory as one more root; NULL: it cannot be opened, or there are too many. */
+struct guard_root *guard_add_root(struct guard *g, const char *path, struct protect_dir kind);
+const char *guard_root_name(const struct guard_root *r);
+
+/* guard_state.c */
+int guard_open_state(const struct guard *g); /* -1: nothing is kept */
+/* Whether calls over this place were killed; counts this one. */
+bool guard_begin_count(struct guard_root *r, int state);
+/* Whether no other call is counted: what was found may be kept for the next. */
+bool guard_end_count(struct guard_root *r);
+/* Directories that an index has led to before, as roots. */
+void guard_read_links(struct guard *g, int state);
+/* Those that an index leads to since this call. */
+void guard_find_links(struct guard *g, int state);
 
 /* guard_pins.c */
 NODISCARD int guard_add_pins(struct guard *g, struct guard_root *r, struct err *e);

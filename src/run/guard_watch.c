@@ -190,7 +190,9 @@ static void on_pin(struct guard *g, const char *path, uint32_t mount)
 		guard_tell(g, path, GUARD_REPLACED, strerror(sys), NULL);
 	else
 		guard_tell(g, path, GUARD_REPROTECTED,
-			   "replaced from outside while the call ran; read-only again", NULL);
+			   "replaced from outside while the call ran; read-only again, but in "
+			   "between the command could write it",
+			   NULL);
 }
 
 static void on_new_dir(struct guard *g, struct guard_root *r, const struct watch *w,

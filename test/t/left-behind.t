@@ -361,9 +361,6 @@ END
     never("what .git/config is a link to", "repo .; mv .git/config shared; "
           "ln -s ../shared .git/config", "evil_key >>shared; cp shared n; evil_key >>n; "
           "mv -f n shared"),
-    never("a second name of a hook", "repo .; printf '#!/bin/sh\\n' >.git/hooks/pre-commit; "
-          "chmod 755 .git/hooks/pre-commit; ln .git/hooks/pre-commit check.sh",
-          "program n; cat n >check.sh", COMMIT),
 ]
 
 # Names that were not there.
@@ -632,10 +629,6 @@ NEW = [
     after("an index entry and a .git file below target", "repo .", r"""
         mkdir -p target/m; layout target/g "$D/target/m"; echo 'gitdir: ../g' >target/m/.git
         gitlink target/m"""),
-    after("a directory of the project that leads below node_modules", "repo .; mkdir lib; "
-          "echo 1 >lib/f; git add .; git commit -qm f", r"""
-        mkdir node_modules; mv lib node_modules/lib; evil_repo node_modules/lib
-        ln -s node_modules/lib lib""", "cd lib; git status"),
     after("alternates in a new repository", "", r"""
         repo n; mkdir node_modules; repo node_modules/a
         echo "$D/node_modules/a/.git/objects" >n/.git/objects/info/alternates""",

@@ -10,6 +10,7 @@
 #define TREE ((struct protect_dir){.place = PLACE_TREE, .role = ROLE_NONE})
 #define QUIET ((struct protect_dir){.place = PLACE_QUIET, .role = ROLE_NONE})
 #define IN_GIT(r) ((struct protect_dir){.place = PLACE_GIT, .role = (r)})
+#define INNER ((struct protect_dir){.place = PLACE_INNER, .role = ROLE_NONE})
 #define BARE(r) ((struct protect_dir){.place = PLACE_TREE, .role = (r)})
 
 static void is(struct protect_dir dir, const char *parent, const char *name,
@@ -24,14 +25,18 @@ static void is(struct protect_dir dir, const char *parent, const char *name,
 static const char *const tools[] = {
 	".agents",
 	".aider.conf.yml",
+	".amp",
 	".claude",
 	".codex",
 	".continue",
+	".crush.json",
 	".cursor",
 	".gemini",
+	".junie",
 	".kiro",
 	".mcp.json",
 	".opencode",
+	".qwen",
 	".roo",
 	".sandglass",
 	".windsurf",
@@ -40,31 +45,41 @@ static const char *const tools[] = {
 	"sandglass.tools.yaml",
 	".devcontainer",
 	".devcontainer.json",
+	".dir-locals.el",
 	".exrc",
+	".helix",
 	".idea",
 	".lvimrc",
 	".nvim.lua",
 	".nvimrc",
+	".run",
 	".vimrc",
 	".vscode",
 	".zed",
 	".aws",
 	".envrc",
+	".gdbinit",
 	".gitconfig",
 	".husky",
+	".irbrc",
 	".lefthook.json",
 	".lefthook.toml",
 	".lefthook.yaml",
 	".lefthook.yml",
 	".mise.local.toml",
 	".mise.toml",
+	".mvn",
 	".npmrc",
+	".pdbrc",
 	".pnpmfile.cjs",
 	".pnpmfile.mjs",
 	".pre-commit-config.yaml",
+	".pryrc",
 	".ripgreprc",
+	".rprofile",
 	".yarnrc",
 	".yarnrc.yml",
+	"bunfig.toml",
 	"lefthook-local.yaml",
 	"lefthook-local.yml",
 	"lefthook.json",
@@ -90,6 +105,7 @@ static const char *const tools[] = {
 	".zprofile",
 	".zshenv",
 	".zshrc",
+	".xonshrc",
 };
 
 static const struct {
@@ -98,6 +114,7 @@ static const struct {
 	{".cargo", "config"},     {".cargo", "config.toml"}, {".yarn", "plugins"},
 	{".yarn", "releases"},    {".yarn", "sdks"},         {".config", "mise.toml"},
 	{".mise", "config.toml"}, {"mise", "config.toml"},   {".config", "lefthook.yml"},
+	{".hg", "hgrc"},
 };
 
 static void upper(const char *s, char *ret)
@@ -118,6 +135,7 @@ START_TEST(tool_names)
 		upper(tools[i], name);
 		is(TREE, "src", name, PROTECT_TOOL);
 		is(QUIET, "src", tools[i], PROTECT_NONE);
+		is(INNER, "src", tools[i], PROTECT_NONE);
 		is(IN_GIT(ROLE_NONE), "src", tools[i], PROTECT_NONE);
 		is(IN_GIT(ROLE_GITDIR), "src", tools[i], PROTECT_NONE);
 		/* A name that only holds it is another one. */
@@ -153,6 +171,29 @@ START_TEST(tool_pairs)
 	is(TREE, ".cargo", "releases", PROTECT_NONE);
 	is(TREE, ".yarn", "config", PROTECT_NONE);
 	is(TREE, ".yarn", "cache", PROTECT_NONE);
+}
+END_TEST
+
+/* By how they end, whatever their length. */
+START_TEST(workspaces)
+{
+	static const char end[] = ".code-workspace";
+	char name[256];
+
+	for (size_t n = 1; n + sizeof(end) <= 256; n += n < 70 ? 1 : 10) {
+		memset(name, 'w', n);
+		memcpy(name + n, end, sizeof(end));
+		is(TREE, "src", name, PROTECT_TOOL);
+		is(QUIET, "src", name, PROTECT_NONE);
+		is(IN_GIT(ROLE_GITDIR), "src", name, PROTECT_NONE);
+	}
+	is(TREE, "src", "Two Words.Code-WorkSpace", PROTECT_TOOL);
+	is(TREE, "src", "a.code-work\xe2\x80\x8bspace", PROTECT_TOOL);
+	is(TREE, "src", "a.code-work\xc5\xbfpace", PROTECT_TOOL);
+	is(TREE, "src", "a.code-workspaces", PROTECT_NONE);
+	is(TREE, "src", "a.code-workspace.bak", PROTECT_NONE);
+	is(TREE, "src", "a-code-workspace", PROTECT_NONE);
+	is(TREE, "src", "code-workspace", PROTECT_NONE);
 }
 END_TEST
 
@@ -192,7 +233,10 @@ START_TEST(ordinary_names)
 }
 END_TEST
 
-/* `.git` counts in every place, whatever the directory is to git; as a remote, in one. */
+/*
+ * `.git` counts in every place, whatever the directory is to git; as a remote, in
+ * one. Inside of what is protected as a whole no name counts.
+ */
 START_TEST(git_everywhere)
 {
 	static const char *const spelled[] =
@@ -202,7 +246,10 @@ START_TEST(git_everywhere)
 		for (uint8_t role = 0; role < ROLES; role++)
 			for (size_t i = 0; i < ARRAY_LEN(spelled); i++)
 				is((struct protect_dir){.place = place, .role = role}, "x",
-				   spelled[i], role == ROLE_REMOTES ? PROTECT_REMOTE : PROTECT_GIT);
+				   spelled[i],
+				   place == PLACE_INNER   ? PROTECT_NONE
+				   : role == ROLE_REMOTES ? PROTECT_REMOTE
+							  : PROTECT_GIT);
 }
 END_TEST
 
@@ -246,8 +293,9 @@ START_TEST(git_names)
 					want = git_rows[k].class;
 			for (uint8_t place = 0; place < PLACES; place++) {
 				struct protect_dir dir = {.place = place, .role = role};
-				is(dir, "x", git_rows[i].name, want);
-				is(dir, "x", name, want);
+				enum protect_class c = place == PLACE_INNER ? PROTECT_NONE : want;
+				is(dir, "x", git_rows[i].name, c);
+				is(dir, "x", name, c);
 			}
 		}
 	}
@@ -269,7 +317,7 @@ START_TEST(remote_names)
 					    "\xff\xfe", "\xe2\x80\x8b", " ",    "a\nb"};
 	char name[256];
 
-	for (uint8_t place = 0; place < PLACES; place++) {
+	for (uint8_t place = 0; place < PLACE_INNER; place++) {
 		struct protect_dir dir = {.place = place, .role = ROLE_REMOTES};
 		for (size_t i = 0; i < ARRAY_LEN(names); i++)
 			is(dir, "remotes", names[i], PROTECT_REMOTE);
@@ -299,6 +347,7 @@ START_TEST(reasons)
 		[PROTECT_TODO] = "rebase --continue",
 		[PROTECT_STATE] = "goes on with the program",
 		[PROTECT_REMOTE] = "takes a remote",
+		[PROTECT_LINK] = "where it leads",
 		[PROTECT_LAYOUT] = "a git repository",
 	};
 
@@ -589,6 +638,14 @@ START_TEST(child_places)
 		{{PLACE_TREE, 0}, "Node_modules", true, {PLACE_TREE, 0}},
 		{{PLACE_TREE, 0}, "TARGET", true, {PLACE_TREE, 0}},
 		{{PLACE_TREE, 0}, "node_modules\xe2\x80\x8b", true, {PLACE_TREE, 0}},
+		/* Inside of what is protected as a whole: all but the packages. */
+		{{PLACE_INNER, 0}, "src", true, {PLACE_INNER, 0}},
+		{{PLACE_INNER, 0}, ".git", true, {PLACE_INNER, 0}},
+		{{PLACE_INNER, 0}, "vendor", true, {PLACE_INNER, 0}},
+		{{PLACE_INNER, 0}, "logs", true, {PLACE_INNER, 0}},
+		{{PLACE_INNER, ROLE_GITDIR}, "objects", true, {PLACE_INNER, 0}},
+		{{PLACE_INNER, 0}, "node_modules", false, {0, 0}},
+		{{PLACE_INNER, 0}, "target", false, {0, 0}},
 		/* No tree of packages in a repository. */
 		{{PLACE_GIT, ROLE_GITDIR}, "node_modules", true, {PLACE_GIT, 0}},
 		{{PLACE_GIT, ROLE_MODULES}, "node_modules", true, {PLACE_GIT, ROLE_MODULES}},
@@ -617,7 +674,7 @@ START_TEST(child_roles)
 		{{PLACE_GIT, ROLE_GITDIR}, "modules", true, {PLACE_GIT, ROLE_MODULES}},
 		{{PLACE_GIT, ROLE_GITDIR}, "worktrees", true, {PLACE_GIT, ROLE_WORKTREES}},
 		{{PLACE_GIT, ROLE_GITDIR}, "lfs", false, {0, 0}},
-		{{PLACE_GIT, ROLE_GITDIR}, "logs", false, {0, 0}},
+		{{PLACE_GIT, ROLE_GITDIR}, "logs", true, {PLACE_GIT, 0}},
 		{{PLACE_GIT, ROLE_GITDIR}, "ab", true, {PLACE_GIT, 0}},
 		{{PLACE_GIT, ROLE_GITDIR}, "pack", true, {PLACE_GIT, 0}},
 		/* A bare repository in the tree has the same. */
@@ -800,6 +857,7 @@ int main(void)
 
 	tcase_add_test(names, tool_names);
 	tcase_add_test(names, tool_pairs);
+	tcase_add_test(names, workspaces);
 	tcase_add_test(names, ordinary_names);
 	tcase_add_test(names, git_everywhere);
 	tcase_add_test(names, git_names);

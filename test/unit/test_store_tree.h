@@ -65,28 +65,35 @@ static inline void same_lines(const struct lines *got, const struct lines *want,
  * git's names itself.
  */
 static inline enum protect_class ask(struct protect_dir kind, uint8_t given, const char *own,
-				     const char *name)
+				     const char *name, bool link)
 {
 	const uint8_t roles[] = {kind.role, given};
 	enum protect_class c = PROTECT_NONE;
+	bool inside = kind.place == PLACE_GIT || kind.place == PLACE_INNER || kind.role || given;
 
 	for (size_t i = 0; i < ARRAY_LEN(roles) && c == PROTECT_NONE; i++) {
 		kind.role = roles[i] == ROLE_MODULES ? (uint8_t)ROLE_NONE : roles[i];
 		c = protect_name(kind, own, name);
 	}
-	return c;
+	return c == PROTECT_NONE && link && inside ? PROTECT_LINK : c;
 }
 
-static inline bool ask_child(struct protect_dir kind, uint8_t given, const char *name,
-			     struct protect_dir *ret)
+/* The directory `name` of class `c`; of objects first what they are to the one around them. */
+static inline bool ask_child(struct protect_dir kind, uint8_t given, enum protect_class c,
+			     const char *name, struct protect_dir *ret)
 {
 	struct protect_dir other, was = {.place = kind.place, .role = given};
-	bool walked = protect_child(kind, name, ret);
+	bool objects = given == ROLE_OBJECTS;
 
-	if ((walked && ret->role != ROLE_NONE) || given == ROLE_NONE || given == kind.role ||
-	    !protect_child(was, name, &other))
-		return walked;
-	*ret = other;
+	*ret = (struct protect_dir){.place = PLACE_INNER};
+	if (c == PROTECT_TOOL || c == PROTECT_HOOKS)
+		return true;
+	if ((c != PROTECT_NONE && c != PROTECT_GIT) ||
+	    !protect_child(objects ? was : kind, name, ret))
+		return false;
+	if (ret->role == ROLE_NONE && given != ROLE_NONE &&
+	    protect_child(objects ? kind : was, name, &other))
+		*ret = other;
 	return true;
 }
 
@@ -105,8 +112,8 @@ static inline void look(const char *path, const char *below, const char *own,
 	l->dirs++;
 	while ((e = readdir(d)))
 		layout |= protect_layout_bit(e->d_name);
-	/* Of remotes each name is one, whatever else it is. */
-	if (protect_layout_is_git(layout) && given != ROLE_REMOTES)
+	/* Of remotes each name is one, whatever else it is; in what is protected none counts. */
+	if (protect_layout_is_git(layout) && given != ROLE_REMOTES && kind.place != PLACE_INNER)
 		kind.role = ROLE_GITDIR;
 	rewinddir(d);
 	while ((e = readdir(d))) {
@@ -116,11 +123,10 @@ static inline void look(const char *path, const char *below, const char *own,
 		snprintf(full, sizeof(full), "%s/%s", path, e->d_name);
 		snprintf(rel, sizeof(rel), "%s%s%s", below, *below ? "/" : "", e->d_name);
 		ck_assert_int_eq(lstat(full, &st), 0);
-		enum protect_class c = ask(kind, given, own, e->d_name);
+		enum protect_class c = ask(kind, given, own, e->d_name, S_ISLNK(st.st_mode));
 		if (c != PROTECT_NONE)
 			lines_add(l, (int)c, (int)IFTODT(st.st_mode), rel);
-		if (S_ISDIR(st.st_mode) && (c == PROTECT_NONE || c == PROTECT_GIT) &&
-		    ask_child(kind, given, e->d_name, &child))
+		if (S_ISDIR(st.st_mode) && ask_child(kind, given, c, e->d_name, &child))
 			look(full, rel, e->d_name, child, l);
 	}
 	closedir(d);
@@ -302,6 +308,16 @@ static inline void put_tree(void)
 	put_file("t/a/b/c/.GitConfig", "");
 	put_dir("t/a/.vscode");
 	put_file("t/a/.vscode/.envrc", "");
+	put_dir("t/a/.vscode/x/.git");
+	put_file("t/a/.vscode/x/.git/config", "");
+	put_link("t/a/.vscode/x/link", "nowhere");
+	put_link("t/.git/hooks/post-commit", "+t/a/b/plain");
+	put_dir("t/.git/hooks/dir");
+	put_link("t/.git/hooks/dir/link", "nowhere");
+	put_link("t/.git/refs/heads/link", "nowhere");
+	put_link("t/.git/logs/refs/link", "nowhere");
+	put_link("t/bare.d/packed-refs", "nowhere");
+	put_link("t/.git/index", "+t/a");
 	put_dir("t/vendor/x/.git/hooks");
 	put_file("t/vendor/x/.envrc", "");
 	put_dir("t/node_modules/p/.git");
