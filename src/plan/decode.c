@@ -69,7 +69,7 @@ static int numbers_check(const struct plan_numbers *n)
 	if (n->flags & PLAN_BARE)
 		return 1;
 	/* The command is never root, neither inside nor outside. */
-	if (n->uid == 0 || n->uid == UINT32_MAX || n->gid == UINT32_MAX)
+	if (n->uid == 0 || n->uid == UINT32_MAX || n->gid == 0 || n->gid == UINT32_MAX)
 		return 0;
 	if ((n->flags & PLAN_ROOT) &&
 	    (n->outer_uid == 0 || n->outer_uid == UINT32_MAX || n->outer_gid == UINT32_MAX))

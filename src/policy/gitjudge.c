@@ -623,7 +623,8 @@ bool gitjudge_state(const char *name, const char *text, size_t n, struct gitjudg
 	n = without_line_ends(text, n);
 	if (n >= sizeof(word))
 		return no(ret, "the merge strategy is not one of git's own");
-	memcpy(word, text, n);
+	if (n)
+		memcpy(word, text, n);
 	word[n] = '\0';
 	return !n || is_strategy(word) || no(ret, "the merge strategy is not one of git's own");
 }

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/base.h"
 #include "base/utf8.h"
@@ -177,14 +178,20 @@ static enum protect_class git_name(enum protect_role role, const char *folded)
 	return PROTECT_NONE;
 }
 
+/* NAME.code-workspace of Visual Studio Code: tasks, settings. */
+static bool is_workspace(const char *name)
+{
+	static const char end[] = ".code-workspace";
+	size_t n = strlen(name);
+
+	return n >= sizeof(end) && strcasecmp(name + n - sizeof(end) + 1, end) == 0;
+}
+
 static bool is_tool(const char *parent, const char *folded)
 {
-	static const char workspace[] =
-		".code-workspace"; /* of Visual Studio Code: tasks, settings */
 	char above[PROTECT_FOLD];
-	size_t n = strlen(folded);
 
-	if (n > sizeof(workspace) && strcmp(folded + n - sizeof(workspace) + 1, workspace) == 0)
+	if (is_workspace(folded))
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(tool_names); i++)
 		if (strcmp(tool_names[i], folded) == 0)
@@ -207,7 +214,7 @@ enum protect_class protect_name(struct protect_dir dir, const char *parent, cons
 	if (dir.role == ROLE_REMOTES)
 		return PROTECT_REMOTE;
 	if (!protect_fold(name, folded))
-		return PROTECT_NONE;
+		return dir.place == PLACE_TREE && is_workspace(name) ? PROTECT_TOOL : PROTECT_NONE;
 	if (strcmp(folded, ".git") == 0)
 		return PROTECT_GIT;
 	enum protect_class c = git_name((enum protect_role)dir.role, folded);
@@ -259,7 +266,8 @@ bool protect_child(struct protect_dir dir, const char *name, struct protect_dir 
 		return true;
 	}
 	ret->role = (uint8_t)child_role((enum protect_role)dir.role, folded);
-	if (dir.role == ROLE_OBJECTS && (is_hex_pair(name) || strcmp(name, "pack") == 0))
+	if (dir.place == PLACE_GIT && dir.role == ROLE_OBJECTS &&
+	    (is_hex_pair(name) || strcmp(name, "pack") == 0))
 		return false;
 	if (dir.place == PLACE_GIT)
 		return !(dir.role == ROLE_GITDIR && is_one_of(folded, git_skipped));

@@ -627,6 +627,21 @@ static void settle_dangling(struct guard *g)
 	}
 }
 
+/* Files of a stopped rebase that may be written: their directory does not show it. */
+static bool has_open_state(const struct guard *g, const struct guard_root *r)
+{
+	AUTO_BUF path = BUF_INIT(64u << 20);
+
+	for (uint32_t i = 0; i < r->before.find_count; i++) {
+		const struct inventory_find *f = &r->before.finds[i];
+		if ((f->class == PROTECT_TODO || f->class == PROTECT_STATE) &&
+		    put_path(r, &r->before, f, &path) &&
+		    !nameset_get(&g->pins, buf_cstr(&path), NULL))
+			return true;
+	}
+	return false;
+}
+
 /* Scans a root and moves what may not stay. Returns whether anything was moved. */
 static bool clean_root(struct guard *g, struct guard_root *r)
 {
@@ -636,12 +651,16 @@ static bool clean_root(struct guard *g, struct guard_root *r)
 	struct err ignored = {0};
 	size_t told = g->flag_count;
 
+	bool same = false;
+	bool quick = !r->have_after && !r->suspects.n && !has_open_state(g, r);
 	if (inventory_scan(r->fd, r->kind, guard_root_name(r),
 			   r->have_after ? &r->after : &r->before, INVENTORY_FORCE, &now,
-			   &ignored) < 0) {
+			   quick ? &same : NULL, &ignored) < 0) {
 		guard_lose(g, "quarantine");
 		return false;
 	}
+	if (same)
+		return false;
 	if (r->have_after)
 		inventory_release(&r->after);
 	r->after = now;
@@ -735,9 +754,15 @@ static int begin_root(struct guard *g, struct guard_root *r, int state, struct e
 		old = r->before;
 		r->before = (struct inventory){.read = 0};
 	}
+	bool same = false;
 	if (rc == 0)
 		rc = inventory_scan(r->fd, r->kind, guard_root_name(r), have ? &old : NULL, 0,
-				    &r->before, e);
+				    &r->before, &same, e);
+	if (same) {
+		r->before = old;
+		r->before.read = 0;
+		return 0;
+	}
 	if (rc == 0 && r->before.full)
 		guard_lose(g, "protection-of-all-directories");
 	if (rc == 0 && have && !r->alone && !old.full)

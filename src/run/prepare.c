@@ -73,7 +73,8 @@ static int decide_ids_unmapped(struct job *j, struct err *e)
 
 	if (j->src.given && st->st_uid != 0) {
 		n->uid = n->outer_uid = st->st_uid;
-		n->gid = n->outer_gid = st->st_gid ? st->st_gid : n->gid;
+		n->gid = st->st_gid ? st->st_gid : n->gid;
+		n->outer_gid = st->st_gid ? st->st_gid : n->outer_gid;
 		j->runs_as = "source-owner";
 		return 0;
 	}

@@ -66,7 +66,9 @@ static struct opened open_up(int dir, const char *name)
 	struct opened ret = {.fd = -1};
 	struct stat st;
 
-	int fd = openat(dir, *name ? name : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	/* "." could not be looked up in a directory that may not be searched. */
+	int fd = *name ? openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC)
+		       : fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return ret;
 	mode_t need = 0;

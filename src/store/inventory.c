@@ -216,13 +216,18 @@ static bool collect(struct scan *s, int fd, unsigned int *ret_layout)
 static enum protect_class classify(const struct inventory_dir *d, const char *own, const char *name,
 				   unsigned char type)
 {
-	/* What only holds git directories has names of theirs, not git's. */
-	bool holder = d->role == ROLE_MODULES;
-	enum protect_class c =
-		protect_name((struct protect_dir){.place = d->place,
-						  .role = holder ? (uint8_t)ROLE_NONE : d->role},
-			     own, name);
+	/* A git directory by its layout is still what it is to the one that it lies in. */
+	const uint8_t roles[] = {d->role, d->given};
+	size_t n = d->given == d->role ? 1 : 2;
+	enum protect_class c = PROTECT_NONE;
 
+	/* What only holds git directories has names of theirs, not git's. */
+	for (size_t i = 0; i < n && c == PROTECT_NONE; i++)
+		c = protect_name((struct protect_dir){.place = d->place,
+						      .role = roles[i] == ROLE_MODULES
+								      ? (uint8_t)ROLE_NONE
+								      : roles[i]},
+				 own, name);
 	if (c == PROTECT_NONE && type == DT_LNK &&
 	    (d->place == PLACE_GIT || d->place == PLACE_INNER || d->role != ROLE_NONE))
 		c = PROTECT_LINK;
@@ -237,8 +242,17 @@ static bool child_of(const struct inventory_dir *d, enum protect_class c, const 
 		*ret = (struct protect_dir){.place = PLACE_INNER, .role = ROLE_NONE};
 		return true;
 	}
-	return (c == PROTECT_NONE || c == PROTECT_GIT) &&
-	       protect_child((struct protect_dir){.place = d->place, .role = d->role}, name, ret);
+	/* By its layout, and by what it is to the one around it; of objects the other way. */
+	bool objects = d->given == ROLE_OBJECTS;
+	struct protect_dir first = {.place = d->place, .role = objects ? d->given : d->role};
+	struct protect_dir second = {.place = d->place, .role = objects ? d->role : d->given};
+	struct protect_dir other;
+	if ((c != PROTECT_NONE && c != PROTECT_GIT) || !protect_child(first, name, ret))
+		return false;
+	if (ret->role == ROLE_NONE && d->given != ROLE_NONE && d->given != d->role &&
+	    protect_child(second, name, &other))
+		*ret = other;
+	return true;
 }
 
 /*
@@ -273,9 +287,10 @@ static void sort_out(struct scan *s, int fd, uint32_t dir, size_t start)
 
 /*
  * With INVENTORY_FORCE a directory of ours that denies us something is opened up
- * as long as we are in it. Returns the mode that it had, NO_MODE: as it is.
+ * as long as we are in it. Returns the mode that it had, NO_MODE: as it is; then
+ * *ret_handle is open on it.
  */
-static mode_t open_up(const struct scan *s, const char *path)
+static mode_t open_up(const struct scan *s, const char *path, int *ret_handle)
 {
 	struct stat st;
 	char self[64];
@@ -287,7 +302,10 @@ static mode_t open_up(const struct scan *s, const char *path)
 	    (st.st_mode & 0500) == 0500)
 		return NO_MODE;
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
-	return chmod(self, (st.st_mode & 07777) | 0700) == 0 ? st.st_mode & 07777 : NO_MODE;
+	if (chmod(self, (st.st_mode & 07777) | 0700) < 0)
+		return NO_MODE;
+	*ret_handle = TAKE_FD(handle);
+	return st.st_mode & 07777;
 }
 
 /* What is at the path. False: it could not be read whole. */
@@ -300,13 +318,17 @@ static bool read_dir(struct scan *s, uint32_t dir)
 
 	AUTO_FD int fd = openat(s->base, below_base(s),
 				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
+	if (fd < 0) {
+		/* What is closed to us is so to a command, or it is opened up at the end. */
+		s->out->full |=
+			errno != EACCES && errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
 		return false;
+	}
 	s->out->read++;
 	s->out->full = false;
 	bool whole = collect(s, fd, &layout);
 	/* Objects and refs make a git directory wherever they lie, even below another one's. */
-	if (protect_layout_is_git(layout))
+	if (protect_layout_is_git(layout) && d->given != ROLE_REMOTES && d->place != PLACE_INNER)
 		d->role = ROLE_GITDIR;
 	sort_out(s, fd, dir, start);
 	whole = whole && !s->out->full;
@@ -344,12 +366,13 @@ static void copy_known(struct scan *s, uint32_t old, uint32_t dir)
 /* The path grows too long for one call, or a mode will have to be given back: go on from here. */
 static void rebase(struct scan *s, struct frame *f)
 {
-	f->base = -1;
 	f->base_before = s->base;
 	f->base_len = s->base_len;
-	if (s->path.n - s->base_len < MAX_RELATIVE && f->mode == NO_MODE)
+	if (s->path.n - s->base_len < MAX_RELATIVE && f->base < 0)
 		return;
-	int fd = openat(s->base, below_base(s), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = f->base >= 0 ? f->base
+			      : openat(s->base, below_base(s),
+				       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		s->out->full = true; /* what is below is not listed */
 		return;
@@ -424,6 +447,7 @@ static void enter(struct scan *s, uint32_t parent, uint32_t old, const char *nam
 			    .dir = dir,
 			    .path_len = path_len,
 			    .names = s->names.n,
+			    .base = -1,
 			    .mode = NO_MODE};
 	f->at = f->names;
 	f->next = f->guess = old == INVENTORY_NONE ? INVENTORY_NONE : old + 1;
@@ -431,7 +455,7 @@ static void enter(struct scan *s, uint32_t parent, uint32_t old, const char *nam
 		copy_known(s, old, dir);
 	} else {
 		f->fresh = true;
-		f->mode = open_up(s, below_base(s));
+		f->mode = open_up(s, below_base(s), &f->base);
 		/* What could not be read whole is read again next time. */
 		out->dirs[dir].read_ns = read_dir(s, dir) ? s->now_ns : 0;
 	}
@@ -489,9 +513,14 @@ static bool next_child(struct scan *s)
 		memcpy(name, s->old->text + s->old->dirs[old].name,
 		       strlen(s->old->text + s->old->dirs[old].name) + 1);
 	}
-	enum protect_class c = classify(d, s->out->text + d->name, name, DT_DIR);
-	if (!child_of(d, c, name, &child))
-		return true;
+	if (f->fresh) {
+		enum protect_class c = classify(d, s->out->text + d->name, name, DT_DIR);
+		if (!child_of(d, c, name, &child))
+			return true;
+	} else { /* as its directory is what it was, so is it to it */
+		child = (struct protect_dir){.place = s->old->dirs[old].place,
+					     .role = s->old->dirs[old].given};
+	}
 	if ((s->path.n && buf_char(&s->path, '/') < 0) || buf_str(&s->path, name) < 0) {
 		s->memory = true;
 		return false;
@@ -535,8 +564,36 @@ static void walk(struct scan *s, const char *name, struct protect_dir kind)
 		leave(s);
 }
 
+/* Whether every directory of the old inventory is what it was: then so is all in them. */
+static bool is_all_same(const struct scan *s, struct protect_dir kind)
+{
+	if (!s->old || !s->stats || !s->old->dir_count)
+		return false;
+	for (uint32_t i = 0; i < s->old->dir_count; i++) {
+		const struct inventory_dir *d = &s->old->dirs[i];
+		struct protect_dir as = {.place = d->place, .role = d->given};
+		if (!s->stats[i].ino || !is_same(s, i, &s->stats[i], i ? as : kind))
+			return false;
+	}
+	return true;
+}
+
+/* Room for as much as there was, so that the arrays do not grow step by step. */
+static void reserve(struct scan *s)
+{
+	struct inventory *out = s->out;
+	size_t n = s->old ? s->old->dir_count + 64u : 0;
+
+	if (!n)
+		return;
+	out->dirs = malloc(n * sizeof(*out->dirs));
+	out->text = malloc(s->old->text_count + 4096u);
+	s->dir_cap = out->dirs ? n : 0;
+	s->text_cap = out->text ? s->old->text_count + 4096u : 0;
+}
+
 int inventory_scan(int root, struct protect_dir kind, const char *name, const struct inventory *old,
-		   unsigned int flags, struct inventory *ret, struct err *e)
+		   unsigned int flags, struct inventory *ret, bool *ret_same, struct err *e)
 {
 	struct timespec now;
 	struct stat st;
@@ -556,6 +613,12 @@ int inventory_scan(int root, struct protect_dir kind, const char *name, const st
 			 .flags = flags};
 	AUTO_FREE struct stats *stats = s.old ? stats_all(root, old) : NULL;
 	s.stats = stats;
+	if (ret_same) {
+		*ret_same = is_all_same(&s, kind);
+		if (*ret_same)
+			return 0;
+	}
+	reserve(&s);
 	if (buf_str(&s.path, "/") < 0)
 		s.memory = true; /* nothing is walked */
 	buf_clear(&s.path);

@@ -70,11 +70,12 @@ enum inventory_flag {
 /*
  * Lists what lies below the open directory `root`. `kind` and `name` are the
  * root's own. `old` (or NULL) is what an earlier scan of the same directory
- * found. Links are not followed; mounts are walked. ERR_INTERNAL without memory.
+ * found. Links are not followed; mounts are walked. With ret_same a tree that is
+ * as it was is not listed again: *ret is empty then. ERR_INTERNAL without memory.
  */
 NODISCARD int inventory_scan(int root, struct protect_dir kind, const char *name,
 			     const struct inventory *old, unsigned int flags, struct inventory *ret,
-			     struct err *e);
+			     bool *ret_same, struct err *e);
 void inventory_release(struct inventory *inv);
 
 /* A find's path below the root ("a/.git/config"), appended to `out`. */

@@ -17,7 +17,7 @@
 #include "store/inventory.h"
 
 #define INVENTORY_MAGIC 0x49474c53u /* "SLGI" */
-#define INVENTORY_VERSION 2u
+#define INVENTORY_VERSION 2u /* to be raised with every change of what counts, policy/protect.c */
 
 struct header {
 	uint32_t magic, version;

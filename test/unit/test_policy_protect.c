@@ -685,7 +685,7 @@ START_TEST(child_roles)
 		{{PLACE_GIT, ROLE_OBJECTS}, "pack", false, {0, 0}},
 		{{PLACE_GIT, ROLE_OBJECTS}, "00", false, {0, 0}},
 		{{PLACE_GIT, ROLE_OBJECTS}, "ff", false, {0, 0}},
-		{{PLACE_TREE, ROLE_OBJECTS}, "a9", false, {0, 0}},
+		{{PLACE_TREE, ROLE_OBJECTS}, "a9", true, {PLACE_TREE, ROLE_NONE}},
 		{{PLACE_GIT, ROLE_OBJECTS}, "FF", true, {PLACE_GIT, 0}},
 		{{PLACE_GIT, ROLE_OBJECTS}, "fg", true, {PLACE_GIT, 0}},
 		{{PLACE_GIT, ROLE_OBJECTS}, "a", true, {PLACE_GIT, 0}},
