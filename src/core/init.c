@@ -252,8 +252,11 @@ static void on_child(struct init *in)
 {
 	bool left = reap(in);
 
-	if (in->tool_done && !left)
+	if (in->tool_done && !left) {
+		/* Orphans become init's children: without a child there is no process. */
+		in->flags |= in->bare ? 0u : (uint32_t)REPORT_ALONE;
 		finish(in);
+	}
 	if (in->tool_done && in->phase == PHASE_RUN) {
 		if (in->watch.next_ms != NEVER)
 			on_sample(in); /* who is still there says what the limits had to hold */

@@ -71,6 +71,7 @@ enum report_flag {
 	REPORT_NO_LANDLOCK = 1u << 8,
 	REPORT_NO_SYSCTL = 1u << 9,  /* per-user counters could not be capped */
 	REPORT_INIT_DIED = 1u << 10, /* status is init's, the command's is not known */
+	REPORT_ALONE = 1u << 11, /* with REPORT_EXIT: no process of the sandbox is left but init */
 };
 
 struct report {

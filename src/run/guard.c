@@ -593,9 +593,9 @@ static void settle(struct guard *g, struct guard_root *r, const struct found *f)
 	if (guard_may_stay(g, r, f->path, &j, false))
 		return;
 	bool hooks = f->class == PROTECT_HOOKS && f->type == DT_DIR;
-	if (hooks && guard_sift_hooks(g, r, f->path, !f->layout))
-		break_layout(g, r, f->layout);
-	else if (!hooks && f->layout && !guard_is_recent(r, f->path, g->begin_ns))
+	bool old = hooks ? guard_sift_hooks(g, r, f->path, !f->layout)
+			 : f->layout && !guard_is_recent(r, f->path, g->begin_ns);
+	if (old)
 		break_layout(g, r, f->layout);
 	else if (!hooks)
 		guard_take(g, r, f->path, j.why[0] ? j.why : protect_reason(f->class));
@@ -642,19 +642,16 @@ static bool has_open_state(const struct guard *g, const struct guard_root *r)
 	return false;
 }
 
-/* Scans a root and moves what may not stay. Returns whether anything was moved. */
-static bool clean_root(struct guard *g, struct guard_root *r)
+/* Looks at a root as it is now. False: nothing is new, or it could not be looked at. */
+static bool scan_after(struct guard *g, struct guard_root *r)
 {
-	AUTO_BUF path = BUF_INIT(64u << 20);
-	struct findings list = {.n = 0};
 	struct inventory now;
 	struct err ignored = {0};
-	size_t told = g->flag_count;
-
 	bool same = false;
 	bool quick = !r->have_after && !r->suspects.n && !has_open_state(g, r);
-	if (inventory_scan(r->fd, r->kind, guard_root_name(r),
-			   r->have_after ? &r->after : &r->before, INVENTORY_FORCE, &now,
+
+	struct inventory_root root = {r->fd, r->kind, guard_root_name(r)};
+	if (inventory_scan(&root, r->have_after ? &r->after : &r->before, INVENTORY_FORCE, &now,
 			   quick ? &same : NULL, &ignored) < 0) {
 		guard_lose(g, "quarantine");
 		return false;
@@ -667,6 +664,29 @@ static bool clean_root(struct guard *g, struct guard_root *r)
 	r->have_after = true;
 	if (now.full)
 		guard_lose(g, "protection-of-all-directories");
+	return true;
+}
+
+void guard_early(struct guard *g)
+{
+	for (size_t i = 0; i < g->root_count; i++) {
+		struct guard_root *r = &g->roots[i];
+		r->news = scan_after(g, r);
+		r->looked = true;
+	}
+}
+
+/* Scans a root and moves what may not stay. Returns whether anything was moved. */
+static bool clean_root(struct guard *g, struct guard_root *r)
+{
+	AUTO_BUF path = BUF_INIT(64u << 20);
+	struct findings list = {.n = 0};
+	size_t told = g->flag_count;
+
+	bool news = r->looked ? r->news : scan_after(g, r);
+	r->looked = false;
+	if (!news)
+		return false;
 	learn_after(r);
 	for (uint32_t i = 0; i < r->after.find_count; i++)
 		consider(g, r, &r->after.finds[i], &path, &list);
@@ -755,9 +775,9 @@ static int begin_root(struct guard *g, struct guard_root *r, int state, struct e
 		r->before = (struct inventory){.read = 0};
 	}
 	bool same = false;
+	struct inventory_root root = {r->fd, r->kind, guard_root_name(r)};
 	if (rc == 0)
-		rc = inventory_scan(r->fd, r->kind, guard_root_name(r), have ? &old : NULL, 0,
-				    &r->before, &same, e);
+		rc = inventory_scan(&root, have ? &old : NULL, 0, &r->before, &same, e);
 	if (same) {
 		r->before = old;
 		r->before.read = 0;

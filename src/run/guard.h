@@ -60,8 +60,9 @@ NODISCARD int guard_begin(const struct guard_order *o, struct guard **ret, struc
 int guard_fd(const struct guard *g); /* to poll for reading; -1: nothing is watched */
 /* `again_fd` is the pair to core's launcher; the guard does not close it. */
 void guard_attach(struct guard *g, int again_fd);
-void guard_step(struct guard *g); /* something can be read */
-void guard_end(struct guard *g);  /* every process of the sandbox is gone */
+void guard_step(struct guard *g);  /* something can be read */
+void guard_early(struct guard *g); /* every process of the command is gone: looks, moves nothing */
+void guard_end(struct guard *g);   /* every process of the sandbox is gone */
 void guard_free(struct guard *g);
 
 size_t guard_flags(const struct guard *g, const struct guard_flag **ret);

@@ -29,6 +29,7 @@ struct guard_root {
 	struct protect_dir kind;
 	struct inventory before, after;
 	bool have_after;
+	bool looked, news;            /* guard_early() has: it found something */
 	struct nameset gitdirs_after; /* as gitdirs below, of the scan at the end */
 	char file[48];                /* of the inventory */
 	int lock;                     /* -1: none */

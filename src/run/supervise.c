@@ -376,6 +376,9 @@ static void take_report(struct super *s, const struct report *r, int fd)
 	case REPORT_EXIT:
 		o->exit = *r;
 		o->have_exit = true;
+		/* While the kernel takes the sandbox down. */
+		if ((r->flags & REPORT_ALONE) && s->j->guard)
+			guard_early(s->j->guard);
 		return;
 	case REPORT_USAGE:
 		o->usage = *r;

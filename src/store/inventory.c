@@ -493,7 +493,7 @@ static bool next_child(struct scan *s)
 {
 	struct frame *f = &s->stack[s->depth - 1];
 	const struct inventory_dir *d = &s->out->dirs[f->dir];
-	struct protect_dir child;
+	struct protect_dir child = {.place = d->place};
 	size_t path_len = s->path.n;
 	uint32_t old = INVENTORY_NONE;
 	char name[MAX_NAME];
@@ -517,7 +517,7 @@ static bool next_child(struct scan *s)
 		enum protect_class c = classify(d, s->out->text + d->name, name, DT_DIR);
 		if (!child_of(d, c, name, &child))
 			return true;
-	} else { /* as its directory is what it was, so is it to it */
+	} else if (s->old) { /* as its directory is what it was, so is it to it */
 		child = (struct protect_dir){.place = s->old->dirs[old].place,
 					     .role = s->old->dirs[old].given};
 	}
@@ -592,29 +592,29 @@ static void reserve(struct scan *s)
 	s->text_cap = out->text ? s->old->text_count + 4096u : 0;
 }
 
-int inventory_scan(int root, struct protect_dir kind, const char *name, const struct inventory *old,
+int inventory_scan(const struct inventory_root *root, const struct inventory *old,
 		   unsigned int flags, struct inventory *ret, bool *ret_same, struct err *e)
 {
 	struct timespec now;
 	struct stat st;
 
 	*ret = (struct inventory){.read = 0};
-	if (fstat(root, &st) < 0)
-		return err_sys(e, "look at %s", name);
+	if (fstat(root->fd, &st) < 0)
+		return err_sys(e, "look at %s", root->name);
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	struct scan s = {.old = old && !old->full ? old : NULL, /* full: not a list of everything */
 			 .out = ret,
 			 .path = BUF_INIT(64u << 20),
 			 .names = BUF_INIT(MAX_INVENTORY_TEXT),
-			 .base = root,
+			 .base = root->fd,
 			 .root_dev = st.st_dev,
 			 .now_ns = ns(now),
-			 .trusted = has_true_times(root),
+			 .trusted = has_true_times(root->fd),
 			 .flags = flags};
-	AUTO_FREE struct stats *stats = s.old ? stats_all(root, old) : NULL;
+	AUTO_FREE struct stats *stats = s.old ? stats_all(root->fd, old) : NULL;
 	s.stats = stats;
 	if (ret_same) {
-		*ret_same = is_all_same(&s, kind);
+		*ret_same = is_all_same(&s, root->kind);
 		if (*ret_same)
 			return 0;
 	}
@@ -623,7 +623,7 @@ int inventory_scan(int root, struct protect_dir kind, const char *name, const st
 		s.memory = true; /* nothing is walked */
 	buf_clear(&s.path);
 	if (!s.memory)
-		walk(&s, name, kind);
+		walk(&s, root->name, root->kind);
 	for (uint32_t i = 0; old && i < old->inside_count; i++)
 		s.memory |= !inventory_add_inside(ret, &old->inside[i]);
 	buf_release(&s.path);

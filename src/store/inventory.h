@@ -67,15 +67,22 @@ enum inventory_flag {
 		1u << 0, /* directories of ours without permission are opened up to be read */
 };
 
+/* What is scanned. */
+struct inventory_root {
+	int fd; /* open directory */
+	struct protect_dir kind;
+	const char *name; /* its own last name */
+};
+
 /*
- * Lists what lies below the open directory `root`. `kind` and `name` are the
- * root's own. `old` (or NULL) is what an earlier scan of the same directory
- * found. Links are not followed; mounts are walked. With ret_same a tree that is
- * as it was is not listed again: *ret is empty then. ERR_INTERNAL without memory.
+ * Lists what lies below a directory. `old` (or NULL) is what an earlier scan of
+ * the same directory found. Links are not followed; mounts are walked. With
+ * ret_same a tree that is as it was is not listed again: *ret is empty then.
+ * ERR_INTERNAL without memory.
  */
-NODISCARD int inventory_scan(int root, struct protect_dir kind, const char *name,
-			     const struct inventory *old, unsigned int flags, struct inventory *ret,
-			     bool *ret_same, struct err *e);
+NODISCARD int inventory_scan(const struct inventory_root *root, const struct inventory *old,
+			     unsigned int flags, struct inventory *ret, bool *ret_same,
+			     struct err *e);
 void inventory_release(struct inventory *inv);
 
 /* A find's path below the root ("a/.git/config"), appended to `out`. */

@@ -173,7 +173,8 @@ static inline struct inventory scan_as(const char *name, struct protect_dir kind
 
 	AUTO_FD int fd = open(at("%s", name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
-	CK_WORKS(inventory_scan(fd, kind, name, old, flags, &inv, NULL, &e), e);
+	struct inventory_root root = {fd, kind, name};
+	CK_WORKS(inventory_scan(&root, old, flags, &inv, NULL, &e), e);
 	return inv;
 }
 
