@@ -8,7 +8,6 @@
  */
 #include "run/guard.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,9 +21,7 @@
 #include "base/term.h"
 #include "run/guard_parts.h"
 
-#define MAX_ROUNDS 8        /* scan and move until nothing is found any more */
-#define MAX_TOOL_FILES 4096 /* of one directory that came; with more all of it goes */
-#define TICK_NS 20000000    /* file systems take the time of the last tick */
+#define TICK_NS 20000000 /* file systems take the time of the last tick */
 #define KILLED_NS 200000000
 
 void guard_lose(struct guard *g, const char *what)
@@ -274,8 +271,8 @@ static void find_roots(struct guard *g, const struct request *req)
 	}
 }
 
-static bool put_path(const struct guard_root *r, const struct inventory *inv,
-		     const struct inventory_find *f, struct buf *out)
+bool guard_put_path(const struct guard_root *r, const struct inventory *inv,
+		    const struct inventory_find *f, struct buf *out)
 {
 	buf_clear(out);
 	(void)buf_str(out, r->path);
@@ -284,8 +281,8 @@ static bool put_path(const struct guard_root *r, const struct inventory *inv,
 	return !out->failed;
 }
 
-static void put_dir_path(const struct guard_root *r, const struct inventory *inv, uint32_t dir,
-			 struct buf *out)
+void guard_put_dir(const struct guard_root *r, const struct inventory *inv, uint32_t dir,
+		   struct buf *out)
 {
 	buf_clear(out);
 	(void)buf_str(out, r->path);
@@ -304,17 +301,17 @@ static bool learn(struct guard *g, struct guard_root *r)
 	for (uint32_t i = 0; i < r->before.find_count; i++) {
 		const struct inventory_find *f = &r->before.finds[i];
 		guard_identity(identity, f->dev, f->ino);
-		if (put_path(r, &r->before, f, &path) &&
+		if (guard_put_path(r, &r->before, f, &path) &&
 		    nameset_get(&r->suspects, buf_cstr(&path), NULL))
 			continue;
-		good &= put_path(r, &r->before, f, &path) &&
+		good &= guard_put_path(r, &r->before, f, &path) &&
 			nameset_put(&g->known, buf_cstr(&path), i) &&
 			nameset_put(&g->same, identity, 1);
 	}
 	for (uint32_t i = 0; i < r->before.dir_count; i++) {
 		const struct inventory_dir *d = &r->before.dirs[i];
 		if (d->role == ROLE_GITDIR && d->given == ROLE_NONE) {
-			put_dir_path(r, &r->before, i, &path);
+			guard_put_dir(r, &r->before, i, &path);
 			good &= nameset_put(&g->layouts, buf_cstr(&path), 1);
 		}
 		if (d->role != ROLE_GITDIR && d->role != ROLE_OBJECTS)
@@ -325,21 +322,6 @@ static bool learn(struct guard *g, struct guard_root *r)
 	return good;
 }
 
-/* Git directories that a call has made count as such once it is over, as long as they are. */
-static void learn_after(struct guard_root *r)
-{
-	char identity[40];
-
-	nameset_release(&r->gitdirs_after);
-	for (uint32_t i = 0; i < r->after.dir_count; i++) {
-		const struct inventory_dir *d = &r->after.dirs[i];
-		if (d->role != ROLE_GITDIR && d->role != ROLE_OBJECTS)
-			continue;
-		guard_identity(identity, d->dev, d->ino);
-		(void)nameset_put(&r->gitdirs_after, identity, 1);
-	}
-}
-
 const char *guard_root_name(const struct guard_root *r)
 {
 	const char *slash = strrchr(r->path, '/');
@@ -347,379 +329,12 @@ const char *guard_root_name(const struct guard_root *r)
 	return slash && slash[1] ? slash + 1 : "/";
 }
 
-/* What is there and new, with all that is needed to decide about it. */
-struct found {
-	char *path;
-	char *layout; /* its directory, if its entries made that a git directory just now */
-	enum protect_class class;
-	unsigned char type;
-	char why[200];
-};
-
-struct findings {
-	struct found *v;
-	size_t n, cap;
-};
-
-static struct found *add_found(struct findings *list, const char *path)
-{
-	if (list->n == list->cap) {
-		size_t cap = list->cap ? list->cap * 2 : 32;
-		struct found *more = realloc(list->v, cap * sizeof(*more));
-		if (!more)
-			return NULL;
-		list->v = more;
-		list->cap = cap;
-	}
-	struct found *f = &list->v[list->n];
-	*f = (struct found){.path = strdup(path)};
-	if (!f->path)
-		return NULL;
-	list->n++;
-	return f;
-}
-
-static void release_findings(struct findings *list)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		free(list->v[i].path);
-		free(list->v[i].layout);
-	}
-	free(list->v);
-}
-
-/* A pin that the host replaced: told, unless nobody can say who it was. */
-static bool is_settled(struct guard *g, const char *path, const struct inventory_find *now,
-		       const struct inventory_find *then)
-{
-	/* Removed by the host in between: a number that is the same says nothing. */
-	if (nameset_get(&g->loose, path, NULL))
-		return false;
-	if (now->dev == then->dev && now->ino == then->ino)
-		return true;
-	if (nameset_get(&g->put_back, path, NULL))
-		return true; /* told when it happened */
-	if (!nameset_get(&g->pins, path, NULL))
-		return false;
-	guard_tell(g, path, GUARD_REPLACED, "replaced from outside while the call ran", NULL);
-	return true;
-}
-
-/* The directory that `f` lies in, if its layout made it a git directory just now. */
-static char *new_layout(struct guard *g, struct guard_root *r, const struct inventory_find *f)
-{
-	const struct inventory_dir *d = &r->after.dirs[f->dir];
-	AUTO_BUF path = BUF_INIT(64u << 20);
-
-	if (d->given != ROLE_NONE || d->role != ROLE_GITDIR)
-		return NULL;
-	put_dir_path(r, &r->after, f->dir, &path);
-	return nameset_get(&g->layouts, buf_cstr(&path), NULL) ? NULL : buf_take(&path);
-}
-
-bool guard_is_recent(const struct guard_root *r, const char *path, int64_t begin_ns)
-{
-	const char *name = NULL;
-	struct stat st;
-
-	AUTO_FD int dir = guard_open_parent(r, path, &name);
-	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return true;
-	return (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec >= begin_ns;
-}
-
-/* A find of the scan at the end: known, moved along with its directory, or new. */
-static void consider(struct guard *g, struct guard_root *r, const struct inventory_find *f,
-		     struct buf *path, struct findings *list)
-{
-	char identity[40];
-	uint32_t i = 0;
-
-	if (!put_path(r, &r->after, f, path))
-		return;
-	const char *p = buf_cstr(path);
-	if (guard_is_lifted(g, p))
-		return;
-	bool known = nameset_get(&g->known, p, &i) && i < r->before.find_count;
-	/* A list that was harmless at the start could be written: it is looked at again. */
-	bool state = f->class == PROTECT_TODO || f->class == PROTECT_STATE;
-	bool open = known && state && !nameset_get(&g->pins, p, NULL);
-	if (known && !open && is_settled(g, p, f, &r->before.finds[i]))
-		return;
-	guard_identity(identity, f->dev, f->ino);
-	/* A directory above it was renamed; it was read-only all the time. (A number of a file
-	 * that is gone can be another's by now, but that one is recent.) */
-	if (!known && nameset_get(&g->same, identity, NULL) && !state &&
-	    !guard_is_recent(r, p, g->begin_ns))
-		return;
-	struct found *found = add_found(list, p);
-	if (!found)
-		return;
-	found->class = (enum protect_class)f->class;
-	found->type = f->type;
-	found->layout = new_layout(g, r, f);
-}
-
-/* Every file of a directory of tools' configuration, as candidates to stay. */
-static void list_files(const char *path, int dir, struct findings *files, int depth)
-{
-	AUTO_BUF sub = BUF_INIT(65536);
-
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-	if (!d) {
-		if (fd >= 0)
-			(void)close(fd);
-		return;
-	}
-	for (struct dirent *e = readdir(d); e && files->n < MAX_TOOL_FILES; e = readdir(d)) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		buf_clear(&sub);
-		if (buf_printf(&sub, "%s/%s", path, e->d_name) < 0)
-			continue;
-		AUTO_FD int in = openat(dirfd(d), e->d_name,
-					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (in >= 0 && depth < 32)
-			list_files(buf_cstr(&sub), in, files, depth + 1);
-		else
-			(void)add_found(files, buf_cstr(&sub));
-	}
-	(void)closedir(d);
-}
-
-/* The work tree that holds a path: the nearest `.git` above it that was there before. */
-static bool work_of(struct guard *g, struct guard_root *r, const char *path, char ret[PATH_TEXT])
-{
-	char dir[PATH_TEXT];
-	char git[PATH_TEXT + 8];
-
-	if (strlen(path) >= sizeof(dir))
-		return false;
-	(void)snprintf(dir, sizeof(dir), "%s", path);
-	for (char *slash = strrchr(dir, '/'); slash && slash != dir; slash = strrchr(dir, '/')) {
-		*slash = '\0';
-		if (!path_is_below(r->path, dir))
-			return false;
-		(void)snprintf(git, sizeof(git), "%s/.git", dir);
-		if (nameset_get(&g->known, git, NULL)) {
-			memcpy(ret, dir, strlen(dir) + 1);
-			return true;
-		}
-	}
-	return false;
-}
-
-/*
- * Configuration of tools that has come: what git knows at that place from before
- * stays, file by file; the rest goes.
- */
-static void settle_tool(struct guard *g, struct guard_root *r, const struct found *f)
-{
-	const char *why = protect_reason(PROTECT_TOOL);
-	struct findings files = {.n = 0};
-	char work[PATH_TEXT];
-	size_t known = 0;
-
-	if (!work_of(g, r, f->path, work)) {
-		guard_take(g, r, f->path, why);
-		return;
-	}
-	const char *name = NULL;
-	AUTO_FD int above = guard_open_parent(r, f->path, &name);
-	AUTO_FD int dir =
-		above < 0 ? -1
-			  : openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir >= 0)
-		list_files(f->path, dir, &files, 0);
-	else
-		(void)add_found(&files, f->path);
-	struct tracked_file *asks = calloc(files.n + 1, sizeof(*asks));
-	for (size_t i = 0; asks && i < files.n; i++)
-		asks[i] = (struct tracked_file){.path = files.v[i].path, .work = work};
-	if (asks && files.n && files.n < MAX_TOOL_FILES)
-		tracked_find(g, asks, files.n);
-	for (size_t i = 0; asks && i < files.n; i++)
-		known += asks[i].known;
-	if (!known)
-		guard_take(g, r, f->path, why);
-	for (size_t i = 0; known && i < files.n; i++)
-		if (!asks[i].known)
-			guard_take(g, r, files.v[i].path, why);
-	free(asks);
-	release_findings(&files);
-}
-
-/*
- * What may not stay was there before, as something that git did not look at: what
- * has made it git's goes instead.
- */
-static void break_layout(struct guard *g, struct guard_root *r, const char *dir)
-{
-	AUTO_BUF path = BUF_INIT(64u << 20);
-	const char *name = NULL;
-	bool any = false;
-
-	(void)buf_printf(&path, "%s/.", dir);
-	AUTO_FD int fd = guard_open_parent(r, buf_cstr(&path), &name);
-	int own = fd < 0 ? -1 : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = own < 0 ? NULL : fdopendir(own);
-	if (!d) {
-		if (own >= 0)
-			(void)close(own);
-		return;
-	}
-	for (struct dirent *e = readdir(d); e && !any; e = readdir(d)) {
-		if (!protect_layout_bit(e->d_name))
-			continue;
-		buf_clear(&path);
-		if (buf_printf(&path, "%s/%s", dir, e->d_name) < 0 ||
-		    !guard_is_recent(r, buf_cstr(&path), g->begin_ns))
-			continue;
-		guard_take(g, r, buf_cstr(&path), protect_reason(PROTECT_LAYOUT));
-		any = true;
-	}
-	(void)closedir(d);
-}
-
-static void settle(struct guard *g, struct guard_root *r, const struct found *f)
-{
-	struct judged j = {.class = f->class, .type = f->type};
-
-	if (f->class == PROTECT_TOOL) {
-		settle_tool(g, r, f);
-		return;
-	}
-	if (guard_may_stay(g, r, f->path, &j, false))
-		return;
-	bool hooks = f->class == PROTECT_HOOKS && f->type == DT_DIR;
-	bool old = hooks ? guard_sift_hooks(g, r, f->path, !f->layout)
-			 : f->layout && !guard_is_recent(r, f->path, g->begin_ns);
-	if (old)
-		break_layout(g, r, f->layout);
-	else if (!hooks)
-		guard_take(g, r, f->path, j.why[0] ? j.why : protect_reason(f->class));
-}
-
-/* Links that led nowhere when the call began and lead somewhere now. */
-static void settle_dangling(struct guard *g)
-{
-	char target[PATH_TEXT];
-	char self[64];
-
-	for (size_t i = 0; i < g->dangling.cap; i++) {
-		const char *path = g->dangling.v[i];
-		if (!path)
-			continue;
-		AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-		ssize_t n = readlink(self, target, sizeof(target) - 1);
-		if (n <= 0)
-			continue;
-		target[n] = '\0';
-		struct guard_root *r = guard_root_of(g, target);
-		if (r && strcmp(r->path, target) != 0)
-			guard_take(
-				g, r, target,
-				"a protected link or a git configuration leads to it, and it was not there");
-	}
-}
-
-/* Files of a stopped rebase that may be written: their directory does not show it. */
-static bool has_open_state(const struct guard *g, const struct guard_root *r)
-{
-	AUTO_BUF path = BUF_INIT(64u << 20);
-
-	for (uint32_t i = 0; i < r->before.find_count; i++) {
-		const struct inventory_find *f = &r->before.finds[i];
-		if ((f->class == PROTECT_TODO || f->class == PROTECT_STATE) &&
-		    put_path(r, &r->before, f, &path) &&
-		    !nameset_get(&g->pins, buf_cstr(&path), NULL))
-			return true;
-	}
-	return false;
-}
-
-/* Looks at a root as it is now. False: nothing is new, or it could not be looked at. */
-static bool scan_after(struct guard *g, struct guard_root *r)
-{
-	struct inventory now;
-	struct err ignored = {0};
-	bool same = false;
-	bool quick = !r->have_after && !r->suspects.n && !has_open_state(g, r);
-
-	struct inventory_root root = {r->fd, r->kind, guard_root_name(r)};
-	if (inventory_scan(&root, r->have_after ? &r->after : &r->before, INVENTORY_FORCE, &now,
-			   quick ? &same : NULL, &ignored) < 0) {
-		guard_lose(g, "quarantine");
-		return false;
-	}
-	if (same)
-		return false;
-	if (r->have_after)
-		inventory_release(&r->after);
-	r->after = now;
-	r->have_after = true;
-	if (now.full)
-		guard_lose(g, "protection-of-all-directories");
-	return true;
-}
-
-void guard_early(struct guard *g)
-{
-	for (size_t i = 0; i < g->root_count; i++) {
-		struct guard_root *r = &g->roots[i];
-		r->news = scan_after(g, r);
-		r->looked = true;
-	}
-}
-
-/* Scans a root and moves what may not stay. Returns whether anything was moved. */
-static bool clean_root(struct guard *g, struct guard_root *r)
-{
-	AUTO_BUF path = BUF_INIT(64u << 20);
-	struct findings list = {.n = 0};
-	size_t told = g->flag_count;
-
-	bool news = r->looked ? r->news : scan_after(g, r);
-	r->looked = false;
-	if (!news)
-		return false;
-	learn_after(r);
-	for (uint32_t i = 0; i < r->after.find_count; i++)
-		consider(g, r, &r->after.finds[i], &path, &list);
-	for (size_t i = 0; i < list.n; i++)
-		settle(g, r, &list.v[i]);
-	release_findings(&list);
-	return g->flag_count != told;
-}
-
-/*
- * All roots from `first` to `last`, until a round moves nothing: what led to
- * something that was moved may not stay either. Each round reads again only what
- * has changed.
- */
-static void clean(struct guard *g, size_t first, size_t last)
-{
-	bool moved = true;
-
-	for (int round = 0; round < MAX_ROUNDS && moved; round++) {
-		moved = false;
-		for (size_t i = first; i < last; i++) {
-			struct guard_root *r = &g->roots[i];
-			moved |= clean_root(g, r);
-		}
-	}
-}
-
 /* A call over this place was killed: what has come since it began is judged now. */
 static int make_up(struct guard *g, struct guard_root *r, struct err *e)
 {
 	if (!learn(g, r))
 		return err_set(e, ERR_INTERNAL, "out of memory");
-	clean(g, (size_t)(r - g->roots), (size_t)(r - g->roots) + 1);
+	guard_clean(g, (size_t)(r - g->roots), (size_t)(r - g->roots) + 1);
 	nameset_release(&g->known);
 	nameset_release(&g->same);
 	nameset_release(&g->gitdirs);
@@ -750,10 +365,10 @@ static void suspect(struct guard_root *r, const struct inventory *old)
 	struct nameset was = {.n = 0};
 
 	for (uint32_t i = 0; i < old->find_count; i++)
-		if (put_path(r, old, &old->finds[i], &path))
+		if (guard_put_path(r, old, &old->finds[i], &path))
 			(void)nameset_put(&was, buf_cstr(&path), 1);
 	for (uint32_t i = 0; i < r->before.find_count; i++)
-		if (put_path(r, &r->before, &r->before.finds[i], &path) &&
+		if (guard_put_path(r, &r->before, &r->before.finds[i], &path) &&
 		    !nameset_get(&was, buf_cstr(&path), NULL))
 			(void)nameset_put(&r->suspects, buf_cstr(&path), 1);
 	nameset_release(&was);
@@ -896,10 +511,10 @@ void guard_end(struct guard *g)
 	guard_step(g);
 	guard_watch_end(g);
 	guard_find_links(g, state);
-	clean(g, 0, g->root_count);
+	guard_clean(g, 0, g->root_count);
 	for (size_t i = 0; i < g->root_count; i++)
 		tracked_remember(g, &g->roots[i]);
-	settle_dangling(g);
+	guard_settle_dangling(g);
 	give_back_modes(g);
 	deny_locks(g);
 	tracked_deny(g);

@@ -122,6 +122,17 @@ void guard_take(struct guard *g, struct guard_root *r, const char *path, const c
 struct guard_root *guard_add_root(struct guard *g, const char *path, struct protect_dir kind);
 const char *guard_root_name(const struct guard_root *r);
 
+/* Absolute paths of a find, and of a directory; guard_put_path() is false without memory. */
+bool guard_put_path(const struct guard_root *r, const struct inventory *inv,
+		    const struct inventory_find *f, struct buf *out);
+void guard_put_dir(const struct guard_root *r, const struct inventory *inv, uint32_t dir,
+		   struct buf *out);
+
+/* guard_clean.c: roots `first` to before `last`. */
+void guard_clean(struct guard *g, size_t first, size_t last);
+/* Moves what links lead to that led nowhere when the call began. */
+void guard_settle_dangling(struct guard *g);
+
 /* guard_state.c */
 int guard_open_state(const struct guard *g); /* -1: nothing is kept */
 /* Whether calls over this place were killed; counts this one. */

@@ -67,22 +67,13 @@ static void add(struct pins *p, const char *path, bool write)
 		add_one(p, path, write, NULL);
 }
 
-static void put_dir(const struct guard_root *r, uint32_t dir, struct buf *out)
-{
-	buf_clear(out);
-	(void)buf_str(out, r->path);
-	if (r->before.dirs[dir].parent != INVENTORY_NONE)
-		(void)buf_char(out, '/');
-	inventory_dir_path(&r->before, dir, out);
-}
-
 static void add_dir(struct pins *p, uint32_t dir)
 {
 	AUTO_BUF path = BUF_INIT(64u << 20);
 
 	if (p->r->before.dirs[dir].parent == INVENTORY_NONE)
 		return; /* the root is a mount already */
-	put_dir(p->r, dir, &path);
+	guard_put_dir(p->r, &p->r->before, dir, &path);
 	if (!path.failed)
 		add(p, buf_cstr(&path), true);
 }
@@ -299,7 +290,7 @@ static void add_worktrees(struct pins *p)
 		struct judged j = {.class = PROTECT_GITDIR, .type = DT_REG};
 		if (parent == INVENTORY_NONE || inv->dirs[parent].role != ROLE_WORKTREES)
 			continue;
-		put_dir(p->r, i, &path);
+		guard_put_dir(p->r, &p->r->before, i, &path);
 		size_t n = path.n;
 		if (buf_str(&path, "/gitdir") < 0 ||
 		    guard_may_stay(p->g, p->r, buf_cstr(&path), &j, false))
@@ -516,7 +507,7 @@ void guard_open_repos(struct guard *g, struct guard_root *r)
 		if (d->role != ROLE_GITDIR)
 			continue;
 		struct guard_repo *repo = &g->repos[g->repo_count];
-		put_dir(r, i, &path);
+		guard_put_dir(r, &r->before, i, &path);
 		if (path.failed || path.n >= sizeof(repo->git))
 			continue;
 		*repo = (struct guard_repo){.root = (uint32_t)(r - g->roots)};

@@ -81,15 +81,6 @@ static bool is_watched_role(const struct inventory_dir *d)
 	return memchr(roles, d->role, sizeof(roles)) != NULL;
 }
 
-static void put_dir(const struct guard_root *r, uint32_t dir, struct buf *out)
-{
-	buf_clear(out);
-	(void)buf_str(out, r->path);
-	if (r->before.dirs[dir].parent != INVENTORY_NONE)
-		(void)buf_char(out, '/');
-	inventory_dir_path(&r->before, dir, out);
-}
-
 /* Directories with pins and all that are above them: whose names must not change. */
 static unsigned char *mark(const struct guard_root *r)
 {
@@ -112,7 +103,7 @@ static void watch_root(struct guard *g, const struct guard_root *r)
 		bool git = is_watched_role(d);
 		if (!git && !marks[i])
 			continue;
-		put_dir(r, i, &path);
+		guard_put_dir(r, &r->before, i, &path);
 		if (path.failed || path.n >= PATH_TEXT)
 			continue; /* the scan at the end goes there */
 		struct watch w = {
