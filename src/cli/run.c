@@ -16,6 +16,7 @@
 #include "run/job.h"
 #include "run/notice.h"
 
+#define MAX_TOLD 20 /* moves, and hints, that are told one by one on stderr */
 #define MAX_RESULT_BYTES ((size_t)1 << 30)
 
 static int show_help(void)
@@ -119,7 +120,15 @@ static void tell_guarded(const struct job *j)
 	AUTO_BUF out = BUF_INIT((size_t)1 << 26);
 	struct err ignored = {0};
 
+	for (size_t i = 0; j->guard && guard_lost(j->guard, i); i++)
+		(void)buf_printf(&out, "sandglass: not enforced: %s\n", guard_lost(j->guard, i));
 	for (size_t i = 0; i < flags; i++) {
+		if (i == MAX_TOLD) {
+			(void)buf_printf(&out,
+					 "sandglass: and %zu more; --json tells all of them\n",
+					 flags - i);
+			break;
+		}
 		(void)buf_str(&out, "sandglass: ");
 		(void)buf_str(&out, f[i].action == GUARD_QUARANTINED ? "quarantined "
 				    : f[i].action == GUARD_STUCK     ? "could not be moved: "
@@ -134,6 +143,11 @@ static void tell_guarded(const struct job *j)
 		(void)buf_char(&out, '\n');
 	}
 	for (size_t i = 0; i < denials; i++) {
+		if (i == MAX_TOLD) {
+			(void)buf_printf(&out, "sandglass: hint: and %zu more like that\n",
+					 denials - i);
+			break;
+		}
 		(void)buf_str(&out, "sandglass: hint: ");
 		(void)term_escape(&out, d[i].hint, strlen(d[i].hint));
 		(void)buf_char(&out, '\n');

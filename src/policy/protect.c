@@ -16,15 +16,16 @@
 /* clang-format off */
 static const char *const tool_names[] = {
 	/* agents */
-	".agents", ".aider.conf.yml", ".amp", ".claude", ".codex", ".continue", ".crush.json",
+	".agents", ".aider.conf.yml", ".amazonq", ".amp", ".augment", ".cline", ".clinerules",
+	".cursorrules", ".factory", ".claude", ".codex", ".continue", ".crush.json",
 	".cursor", ".gemini", ".junie", ".kiro", ".mcp.json", ".opencode", ".qwen", ".roo",
 	".sandglass", ".windsurf",
 	"opencode.json", "opencode.jsonc", "sandglass.tools.yaml",
 	/* editors */
-	".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".helix", ".idea",
+	".devcontainer", ".devcontainer.json", ".dir-locals.el", ".exrc", ".fleet", ".helix", ".idea",
 	".lvimrc", ".nvim.lua", ".nvimrc", ".run", ".vimrc", ".vscode", ".zed",
 	/* tools */
-	".aws", ".envrc", ".gdbinit", ".gitconfig", ".husky", ".irbrc", ".lefthook.json",
+	".aws", ".bazelrc", ".envrc", ".envrc.local", ".gdbinit", ".ghci", ".iex.exs", ".lldbinit", ".renviron", ".gitconfig", ".husky", ".irbrc", ".lefthook.json",
 	".lefthook.toml", ".lefthook.yaml", ".lefthook.yml", ".mise.local.toml", ".mise.toml",
 	".mvn", ".npmrc", ".pdbrc", ".pnpmfile.cjs", ".pnpmfile.mjs", ".pre-commit-config.yaml", ".pryrc", ".ripgreprc", ".rprofile",
 	".yarnrc", ".yarnrc.yml", "bunfig.toml", "lefthook-local.yaml", "lefthook-local.yml", "lefthook.json",

@@ -162,7 +162,12 @@ static void let_in(struct guard *g, int fd)
 	(void)chmod(self, (st.st_mode & 07777) | 0700);
 }
 
-static void give_back_modes(struct guard *g)
+bool guard_is_gone(int sys)
+{
+	return sys == ENOENT || sys == ENOTDIR || sys == ELOOP;
+}
+
+void guard_give_back_modes(struct guard *g)
 {
 	char self[64];
 
@@ -215,8 +220,12 @@ void guard_take(struct guard *g, struct guard_root *r, const char *path, const c
 	char to[PATH_TEXT];
 
 	AUTO_FD int dir = guard_open_parent(r, path, &name);
-	if (dir < 0)
-		return; /* its directory has gone, and it with it */
+	if (dir < 0) {
+		/* Its directory has gone, and it with it; or it is there and we cannot get at it. */
+		if (!guard_is_gone(errno))
+			guard_tell(g, path, GUARD_STUCK, strerror(errno), NULL);
+		return;
+	}
 	char *above = strndup(path, (size_t)(name - path) - 1);
 	bool taken = above && quarantine_take(&g->quarantine, dir, above, name, to);
 	int sys = errno;
@@ -332,9 +341,13 @@ const char *guard_root_name(const struct guard_root *r)
 /* A call over this place was killed: what has come since it began is judged now. */
 static int make_up(struct guard *g, struct guard_root *r, struct err *e)
 {
+	int64_t begin_ns = g->begin_ns;
+
 	if (!learn(g, r))
 		return err_set(e, ERR_INTERNAL, "out of memory");
+	g->begin_ns = 0; /* when that call began is not known: whatever is new is its work */
 	guard_clean(g, (size_t)(r - g->roots), (size_t)(r - g->roots) + 1);
+	g->begin_ns = begin_ns;
 	nameset_release(&g->known);
 	nameset_release(&g->same);
 	nameset_release(&g->gitdirs);
@@ -398,8 +411,13 @@ static int begin_root(struct guard *g, struct guard_root *r, int state, struct e
 		r->before.read = 0;
 		return 0;
 	}
-	if (rc == 0 && r->before.full)
-		guard_lose(g, "protection-of-all-directories");
+	if (rc == 0 && r->before.full) {
+		(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
+			      "%s has too many directories or protected names (or some that cannot "
+			      "be opened): not all of them can be guarded",
+			      r->path);
+		rc = err_hint(e, "use --mode read-only, or a source that is smaller");
+	}
 	if (rc == 0 && have && !r->alone && !old.full)
 		suspect(r, &old);
 	if (rc == 0 && state >= 0 && r->alone && is_worth_saving(&r->before, have ? &old : NULL))
@@ -509,13 +527,14 @@ void guard_end(struct guard *g)
 	AUTO_FD int state = guard_open_state(g);
 
 	guard_step(g);
+	g->quarantine.live = false;
 	guard_watch_end(g);
 	guard_find_links(g, state);
 	guard_clean(g, 0, g->root_count);
 	for (size_t i = 0; i < g->root_count; i++)
 		tracked_remember(g, &g->roots[i]);
 	guard_settle_dangling(g);
-	give_back_modes(g);
+	guard_give_back_modes(g);
 	deny_locks(g);
 	tracked_deny(g);
 	for (size_t i = 0; i < g->root_count; i++) {
@@ -546,7 +565,7 @@ void guard_free(struct guard *g)
 	if (!g)
 		return;
 	guard_watch_end(g);
-	give_back_modes(g);
+	guard_give_back_modes(g);
 	for (size_t i = 0; i < g->root_count; i++) {
 		struct guard_root *r = &g->roots[i];
 		if (r->lock >= 0)
@@ -570,6 +589,8 @@ void guard_free(struct guard *g)
 	nameset_release(&g->loose);
 	nameset_release(&g->put_back);
 	nameset_release(&g->dangling);
+	nameset_release(&g->relative);
+	nameset_release(&g->inside);
 	nameset_release(&g->locks);
 	quarantine_release(&g->quarantine);
 	free_flags(g);

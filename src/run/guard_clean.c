@@ -176,7 +176,19 @@ static void list_files(const char *path, int dir, struct findings *files, int de
 	(void)closedir(d);
 }
 
-/* The work tree that holds a path: the nearest `.git` above it that was there before. */
+/* A `.git` that has come with the call, as of `git worktree add`, and may stay. */
+static bool is_new_work(struct guard *g, struct guard_root *r, const char *git)
+{
+	struct judged j = {.class = PROTECT_GIT};
+	struct stat st;
+
+	if (lstat(git, &st) < 0)
+		return false;
+	j.type = (unsigned char)IFTODT(st.st_mode);
+	return guard_may_stay(g, r, git, &j, false);
+}
+
+/* The work tree that holds a path: the nearest `.git` above it. */
 static bool work_of(struct guard *g, struct guard_root *r, const char *path, char ret[PATH_TEXT])
 {
 	char dir[PATH_TEXT];
@@ -190,7 +202,7 @@ static bool work_of(struct guard *g, struct guard_root *r, const char *path, cha
 		if (!path_is_below(r->path, dir))
 			return false;
 		(void)snprintf(git, sizeof(git), "%s/.git", dir);
-		if (nameset_get(&g->known, git, NULL)) {
+		if (nameset_get(&g->known, git, NULL) || is_new_work(g, r, git)) {
 			memcpy(ret, dir, strlen(dir) + 1);
 			return true;
 		}
@@ -242,7 +254,7 @@ static void settle_tool(struct guard *g, struct guard_root *r, const struct foun
  * What may not stay was there before, as something that git did not look at: what
  * has made it git's goes instead.
  */
-static void break_layout(struct guard *g, struct guard_root *r, const char *dir)
+static bool break_layout(struct guard *g, struct guard_root *r, const char *dir)
 {
 	AUTO_BUF path = BUF_INIT(64u << 20);
 	const char *name = NULL;
@@ -255,7 +267,7 @@ static void break_layout(struct guard *g, struct guard_root *r, const char *dir)
 	if (!d) {
 		if (own >= 0)
 			(void)close(own);
-		return;
+		return false;
 	}
 	for (struct dirent *e = readdir(d); e && !any; e = readdir(d)) {
 		if (!protect_layout_bit(e->d_name))
@@ -268,6 +280,26 @@ static void break_layout(struct guard *g, struct guard_root *r, const char *dir)
 		any = true;
 	}
 	(void)closedir(d);
+	return any;
+}
+
+/* Programs that a configuration names relative to the work tree, in a new one. */
+static void take_relative(struct guard *g, struct guard_root *r, const char *git)
+{
+	AUTO_BUF path = BUF_INIT(4 * PATH_TEXT);
+	char clean[PATH_TEXT];
+	struct stat st;
+
+	for (size_t i = 0; i < g->relative.cap; i++) {
+		if (!g->relative.v[i])
+			continue;
+		buf_clear(&path);
+		(void)buf_printf(&path, "%s/../%s", git, g->relative.v[i]);
+		if (!path.failed && path_lexical(buf_cstr(&path), clean) &&
+		    guard_root_of(g, clean) == r && lstat(clean, &st) == 0 &&
+		    !nameset_get(&g->pins, clean, NULL))
+			guard_take(g, r, clean, protect_reason(PROTECT_HOOKS));
+	}
 }
 
 static void settle(struct guard *g, struct guard_root *r, const struct found *f)
@@ -278,41 +310,50 @@ static void settle(struct guard *g, struct guard_root *r, const struct found *f)
 		settle_tool(g, r, f);
 		return;
 	}
-	if (guard_may_stay(g, r, f->path, &j, false))
+	if (guard_may_stay(g, r, f->path, &j, false)) {
+		if (f->class == PROTECT_GIT)
+			take_relative(g, r, f->path);
 		return;
+	}
 	bool hooks = f->class == PROTECT_HOOKS && f->type == DT_DIR;
 	bool old = hooks ? guard_sift_hooks(g, r, f->path, !f->layout)
 			 : f->layout && !guard_is_recent(r, f->path, g->begin_ns);
-	if (old)
-		break_layout(g, r, f->layout);
-	else if (!hooks)
+	bool goes = old ? !break_layout(g, r, f->layout) : !hooks;
+	if (goes)
 		guard_take(g, r, f->path, j.why[0] ? j.why : protect_reason(f->class));
 }
 
-/* Links that led nowhere when the call began and lead somewhere now. */
+/*
+ * A path that led nowhere when the call began, of a link or in a configuration, and
+ * leads somewhere now: a link on the way, or else the thing itself, is new.
+ */
+static void settle_path(struct guard *g, const char *path)
+{
+	struct guard_root *r = guard_root_of(g, path);
+	char part[PATH_TEXT];
+	struct stat st;
+
+	if (!r || strcmp(r->path, path) == 0)
+		return;
+	for (const char *end = path + strlen(r->path); *end;) {
+		end += 1 + strcspn(end + 1, "/");
+		(void)snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
+		if (lstat(part, &st) < 0)
+			return;
+		if (*end && !S_ISLNK(st.st_mode))
+			continue;
+		guard_take(
+			g, r, part,
+			"a protected link or a git configuration leads to it, and it was not there");
+		return;
+	}
+}
+
 void guard_settle_dangling(struct guard *g)
 {
-	char target[PATH_TEXT];
-	char self[64];
-
-	for (size_t i = 0; i < g->dangling.cap; i++) {
-		const char *path = g->dangling.v[i];
-		if (!path)
-			continue;
-		AUTO_FD int fd = open(path, O_PATH | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-		ssize_t n = readlink(self, target, sizeof(target) - 1);
-		if (n <= 0)
-			continue;
-		target[n] = '\0';
-		struct guard_root *r = guard_root_of(g, target);
-		if (r && strcmp(r->path, target) != 0)
-			guard_take(
-				g, r, target,
-				"a protected link or a git configuration leads to it, and it was not there");
-	}
+	for (size_t i = 0; i < g->dangling.cap; i++)
+		if (g->dangling.v[i])
+			settle_path(g, g->dangling.v[i]);
 }
 
 /* Files of a stopped rebase that may be written: their directory does not show it. */
@@ -378,8 +419,10 @@ static bool clean_root(struct guard *g, struct guard_root *r)
 	learn_after(r);
 	for (uint32_t i = 0; i < r->after.find_count; i++)
 		consider(g, r, &r->after.finds[i], &path, &list);
-	for (size_t i = 0; i < list.n; i++)
+	for (size_t i = 0; i < list.n; i++) {
 		settle(g, r, &list.v[i]);
+		guard_give_back_modes(g);
+	}
 	release_findings(&list);
 	return g->flag_count != told;
 }

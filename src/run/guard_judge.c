@@ -40,10 +40,10 @@ static bool is_inside(struct guard *g, int fd)
 }
 
 /* On the way of a link it could be led elsewhere by a later call: openat2(2). */
-static int open_straight(int dir, const char *path)
+static int open_straight(int dir, const char *path, uint64_t flags)
 {
 	struct open_how how = {
-		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.flags = O_PATH | O_CLOEXEC | flags,
 		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 
@@ -55,7 +55,7 @@ static bool is_git_dir(const struct guard *g, int dir, const char *path)
 	char identity[40];
 	struct stat st;
 
-	AUTO_FD int fd = open_straight(dir, path);
+	AUTO_FD int fd = open_straight(dir, path, O_DIRECTORY);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return false;
 	guard_identity(identity, st.st_dev, st.st_ino);
@@ -80,16 +80,20 @@ static bool is_place_inside(struct guard *g, int dir, const char *base, const ch
 {
 	char above[PATH_TEXT];
 
-	AUTO_FD int fd = openat(dir, path, O_PATH | O_CLOEXEC);
+	AUTO_FD int fd = open_straight(dir, path, 0);
 	if (fd >= 0)
 		return is_inside(g, fd);
+	if (errno != ENOENT && errno != ENOTDIR)
+		return false; /* by a link, or not to be seen */
 	(void)snprintf(above, sizeof(above), "%s", path);
 	char *slash = strrchr(above, '/');
 	if (slash && slash != above) {
 		*slash = '\0';
-		AUTO_FD int up = openat(dir, above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		AUTO_FD int up = open_straight(dir, above, O_DIRECTORY);
 		if (up >= 0)
 			return is_inside(g, up);
+		if (errno != ENOENT && errno != ENOTDIR)
+			return false;
 	}
 	return is_inside_by_name(g, base, path);
 }
@@ -331,7 +335,7 @@ bool guard_may_stay(struct guard *g, struct guard_root *r, const char *path, str
 		return false;
 	AUTO_FD int dir = guard_open_parent(r, path, &name);
 	if (dir < 0)
-		return true; /* gone */
+		return guard_is_gone(errno);
 	char *base = strndup(path, (size_t)(name - path) - 1);
 	bool good = base && judge(g, dir, base, name, j, live);
 	free(base);

@@ -44,7 +44,8 @@ struct guard_repo {
 	char git[PATH_TEXT];  /* its git directory, absolute */
 	int index;            /* held open: git replaces it by rename; -1: none */
 	struct stat index_st;
-	char *packed; /* its packed refs, ended by NUL; NULL: none, or too many */
+	char *packed;    /* its packed refs, ended by NUL; NULL: none, or too many */
+	bool packed_big; /* it has some, and they are too many to be read */
 	struct stat packed_st;
 };
 
@@ -60,7 +61,8 @@ struct guard {
 	const struct caller *who;
 	const struct source *src;
 	const struct gitlink *link;
-	int64_t begin_ns; /* of the call, since 1970 */
+	int64_t begin_ns;   /* of the call, since 1970 */
+	uint64_t search_ms; /* when the search in git's objects ends, 0: it has not begun */
 	struct view *view;
 	uint32_t idmap; /* MOUNT_IDMAP or 0, for grants */
 	struct guard_root roots[MAX_GUARD_ROOTS];
@@ -73,6 +75,9 @@ struct guard {
 	struct nameset layouts; /* absolute path of git directories by layout → 1 */
 	struct nameset loose;   /* absolute path of a pin that the host has removed → 1 */
 	struct nameset put_back; /* absolute path of a pin that is put back → times */
+	struct nameset
+		relative; /* paths that a configuration names relative to the work tree → 1 */
+	struct nameset inside;   /* tips made in sandboxes, in hex → 1 */
 	struct nameset dangling; /* links to nothing when the call began → 1 */
 	struct quarantine quarantine;
 	struct guard_repo repos[MAX_GUARD_REPOS];
@@ -115,6 +120,9 @@ void guard_identity(char ret[40], uint64_t dev, uint64_t ino);
 int guard_open_parent(const struct guard_root *r, const char *path, const char **ret_name);
 /* Changed since the call began: by the command, most likely. ctime cannot be set. */
 bool guard_is_recent(const struct guard_root *r, const char *path, int64_t begin_ns);
+/* Modes of directories that kept us out are as they were again. */
+void guard_give_back_modes(struct guard *g);
+bool guard_is_gone(int sys); /* of an errno: nothing is there */
 /* Moves it to quarantine and tells so. */
 void guard_take(struct guard *g, struct guard_root *r, const char *path, const char *why);
 

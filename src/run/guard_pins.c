@@ -18,6 +18,7 @@
 #include "run/guard_parts.h"
 
 #define MAX_CONFIG_BYTES 262144u
+#define MAX_INCLUDES 10 /* as git: config.c, MAX_INCLUDE_DEPTH */
 
 struct pin {
 	char *path;
@@ -40,8 +41,14 @@ static void add_one(struct pins *p, const char *path, bool write, const struct g
 		guard_lose(p->g, "protection-of-long-paths");
 		return;
 	}
-	if (p->failed || nameset_get(&p->seen, path, NULL))
+	uint32_t at = 0;
+	if (p->failed)
 		return;
+	if (p->v && nameset_get(&p->seen, path, &at)) {
+		p->v[at].write =
+			p->v[at].write && write; /* read-only for one reason is read-only */
+		return;
+	}
 	if (p->n == p->cap) {
 		size_t cap = p->cap ? p->cap * 2 : 32;
 		struct pin *more = realloc(p->v, cap * sizeof(*more));
@@ -53,7 +60,7 @@ static void add_one(struct pins *p, const char *path, bool write, const struct g
 		p->cap = cap;
 	}
 	char *copy = strdup(path);
-	if (!copy || !nameset_put(&p->seen, path, 1)) {
+	if (!copy || !nameset_put(&p->seen, path, (uint32_t)p->n)) {
 		free(copy);
 		p->failed = true;
 		return;
@@ -154,6 +161,17 @@ static bool go_on(struct trail *t)
 	return go_through(t);
 }
 
+/* Where the trail would end, if what is missing came: it must not. */
+static void note_dangling(struct trail *t)
+{
+	AUTO_BUF path = BUF_INIT(4 * PATH_TEXT);
+	char clean[PATH_TEXT];
+
+	(void)buf_printf(&path, "%s/%s", t->done, t->rest);
+	if (!path.failed && path_lexical(buf_cstr(&path), clean))
+		t->p->failed |= !nameset_put(&t->p->g->dangling, clean, 1);
+}
+
 /* What a protected link leads to is protected too, and every link and directory on the way. */
 static void add_target(struct pins *p, const char *path, bool write)
 {
@@ -164,7 +182,7 @@ static void add_target(struct pins *p, const char *path, bool write)
 		return;
 	while (t.rest[0])
 		if (!go_on(&t)) {
-			p->failed |= !nameset_put(&p->g->dangling, path, 1);
+			note_dangling(&t);
 			return;
 		}
 	if (is_in_root(&t))
@@ -175,26 +193,51 @@ struct named {
 	struct pins *p;
 	const char *git;  /* directory of the configuration */
 	const char *work; /* work tree, or the git directory of a bare repository */
+	int depth;        /* of includes */
 };
 
-/* What stands there is pinned; what is not there yet must not come. */
+/* A path that git follows, from an absolute directory: all on the way, and the end. */
+static void add_way(struct pins *p, const char *base, const char *path, bool write,
+		    char ret_end[PATH_TEXT])
+{
+	struct trail t = {.p = p};
+
+	ret_end[0] = '\0';
+	if (path[0] != '/')
+		(void)snprintf(t.done, sizeof(t.done), "%s", base);
+	if ((size_t)snprintf(t.rest, sizeof(t.rest), "%s", path) >= sizeof(t.rest))
+		return;
+	while (t.rest[0])
+		if (!go_on(&t)) {
+			note_dangling(&t);
+			return;
+		}
+	if (!is_in_root(&t))
+		return;
+	add(p, t.done, write);
+	memcpy(ret_end, t.done, sizeof(t.done));
+}
+
+/* A directory of hooks that a configuration names: links in it lead to programs too. */
 static void add_named(struct pins *p, const char *base, const char *path)
 {
-	AUTO_BUF joined = BUF_INIT(3 * PATH_TEXT);
-	char clean[PATH_TEXT];
+	AUTO_BUF link = BUF_INIT(2 * PATH_TEXT);
+	char end[PATH_TEXT];
 	struct stat st;
 
-	(void)buf_printf(&joined, "%s/%s", path[0] == '/' ? "" : base, path);
-	if (joined.failed || !path_lexical(buf_cstr(&joined), clean) ||
-	    guard_root_of(p->g, clean) != p->r || strcmp(p->r->path, clean) == 0)
-		return;
-	if (lstat(clean, &st) < 0)
-		p->failed |= !nameset_put(&p->g->dangling, clean, 1);
-	else
-		add(p, clean, false);
-	if (lstat(clean, &st) == 0 && S_ISLNK(st.st_mode))
-		add_target(p, clean, false);
+	add_way(p, base, path, false, end);
+	DIR *d = end[0] ? opendir(end) : NULL;
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		buf_clear(&link);
+		if (buf_printf(&link, "%s/%s", end, e->d_name) == 0 &&
+		    lstat(buf_cstr(&link), &st) == 0 && S_ISLNK(st.st_mode))
+			add_target(p, buf_cstr(&link), false);
+	}
+	if (d)
+		(void)closedir(d);
 }
+
+static void read_config(const struct named *n, const char *path);
 
 /* Files that a configuration names and git runs or reads as more of it. */
 static bool take_named(void *self, const struct gitconfig_entry *e)
@@ -202,37 +245,76 @@ static bool take_named(void *self, const struct gitconfig_entry *e)
 	const struct named *n = self;
 	bool core = strcmp(e->section, "core") == 0 && !e->sub;
 	bool include = strcmp(e->section, "include") == 0 || strcmp(e->section, "includeif") == 0;
+	char end[PATH_TEXT];
 
 	if (!e->value || !e->value[0] || e->value[0] == '~')
 		return true;
-	if (core && strcmp(e->key, "hookspath") == 0)
+	if (core && (strcmp(e->key, "hookspath") == 0 ||
+		     (strcmp(e->key, "fsmonitor") == 0 && strchr(e->value, '/')))) {
 		add_named(n->p, n->work, e->value);
-	if (core && strcmp(e->key, "fsmonitor") == 0 && strchr(e->value, '/'))
-		add_named(n->p, n->work, e->value);
-	if (include && strcmp(e->key, "path") == 0)
-		add_named(n->p, n->git, e->value);
+		if (e->value[0] != '/')
+			n->p->failed |= !nameset_put(&n->p->g->relative, e->value, 1);
+	}
+	if (include && strcmp(e->key, "path") == 0 && n->depth < MAX_INCLUDES) {
+		add_way(n->p, n->git, e->value, false, end);
+		if (end[0])
+			read_config(n, end);
+	}
 	return true;
+}
+
+/* The configuration at a path; what it includes, too. */
+static void read_config(const struct named *n, const char *path)
+{
+	char dir[PATH_TEXT];
+	struct named sub = {n->p, dir, n->work, n->depth + 1};
+	struct stat st;
+
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	char *slash = strrchr(dir, '/');
+	if (!slash)
+		return;
+	*slash = '\0';
+	AUTO_FD int fd = guard_open_file(dir, slash + 1, &st);
+	char *text = fd < 0 ? NULL : guard_read_file(fd, &st, MAX_CONFIG_BYTES);
+	if (text)
+		(void)gitconfig_parse(text, (size_t)st.st_size, take_named, &sub);
+	free(text);
 }
 
 static void add_config(struct pins *p, const char *path)
 {
-	AUTO_BUF dir = BUF_INIT(2 * PATH_TEXT);
 	char work[PATH_TEXT];
-	struct stat st;
+	struct named n = {.p = p, .work = work};
 
-	if (buf_str(&dir, path) < 0 || dir.n >= PATH_TEXT)
+	if ((size_t)snprintf(work, sizeof(work), "%s", path) >= sizeof(work))
 		return;
-	char *slash = strrchr(dir.p, '/');
-	*slash = '\0';
-	memcpy(work, dir.p, strlen(dir.p) + 1);
+	*strrchr(work, '/') = '\0';
 	if (strlen(work) > 5 && strcmp(work + strlen(work) - 5, "/.git") == 0)
 		work[strlen(work) - 5] = '\0';
-	AUTO_FD int fd = guard_open_file(dir.p, slash + 1, &st);
-	char *text = fd < 0 ? NULL : guard_read_file(fd, &st, MAX_CONFIG_BYTES);
-	struct named n = {p, dir.p, work};
-	if (text)
-		(void)gitconfig_parse(text, (size_t)st.st_size, take_named, &n);
+	read_config(&n, path);
+}
+
+/* A `.git` file, or a commondir: the way that git goes from it. */
+static void add_gitfile(struct pins *p, const struct inventory_find *f, const char *path)
+{
+	char dir[PATH_TEXT];
+	char to[PATH_TEXT];
+	char end[PATH_TEXT];
+	struct stat st;
+
+	if (f->type != DT_REG || (size_t)snprintf(dir, sizeof(dir), "%s", path) >= sizeof(dir))
+		return;
+	char *slash = strrchr(dir, '/');
+	*slash = '\0';
+	AUTO_FD int fd = guard_open_file(dir, slash + 1, &st);
+	char *text = fd < 0 ? NULL : guard_read_file(fd, &st, PATH_TEXT + 16);
+	bool good =
+		text && (f->class == PROTECT_GIT ? gitjudge_gitfile(text, (size_t)st.st_size, to)
+						 : gitjudge_path(text, (size_t)st.st_size, to));
 	free(text);
+	if (good)
+		add_way(p, dir, to, true, end);
 }
 
 static void add_find(struct pins *p, const struct inventory_find *f, const char *path)
@@ -258,6 +340,8 @@ static void add_find(struct pins *p, const struct inventory_find *f, const char 
 		add_target(p, path, f->class == PROTECT_GIT);
 	if (f->class == PROTECT_CONFIG || f->class == PROTECT_CONFIG_WORKTREE)
 		add_config(p, path);
+	if (f->class == PROTECT_GIT || f->class == PROTECT_COMMONDIR)
+		add_gitfile(p, f, path);
 }
 
 /* Files of a directory that are there, read-only. */
@@ -322,7 +406,7 @@ static void add_grants(struct pins *p)
 			continue;
 		for (size_t k = 0; k < p->n && !below; k++)
 			below = !p->v[k].write && path_is_below(p->v[k].path, gr->path);
-		if (below)
+		if (below && !nameset_get(&p->seen, gr->path, NULL))
 			add_one(p, gr->path, true, gr);
 	}
 }
@@ -341,8 +425,10 @@ static int put_pins(struct pins *p, struct err *e)
 	for (size_t i = 0; i < p->n; i++) {
 		const struct pin *pin = &p->v[i];
 		if (g->pin_count == MAX_GUARD_PINS) {
-			guard_lose(g, "protection-over-4096-paths");
-			return 0;
+			(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
+				      "%s has more than %u protected paths: not all can be held",
+				      p->r->path, MAX_GUARD_PINS);
+			return err_hint(e, "use --mode read-only, or a source that is smaller");
 		}
 		g->pin_count++;
 		if (pin->grant) {
@@ -357,6 +443,22 @@ static int put_pins(struct pins *p, struct err *e)
 			return err_set(e, ERR_INTERNAL, "out of memory");
 	}
 	return 0;
+}
+
+/* What configurations name relative to a work tree counts in each: `.git` files lead to them. */
+static void add_relative(struct pins *p)
+{
+	const struct inventory *inv = &p->r->before;
+	AUTO_BUF path = BUF_INIT(64u << 20);
+
+	for (uint32_t i = 0; p->g->relative.n && i < inv->find_count; i++) {
+		if (inv->finds[i].class != PROTECT_GIT || inv->finds[i].type == DT_DIR)
+			continue;
+		guard_put_dir(p->r, inv, inv->finds[i].dir, &path);
+		for (size_t k = 0; k < p->g->relative.cap && !path.failed; k++)
+			if (p->g->relative.v[k] && path.n < PATH_TEXT)
+				add_named(p, buf_cstr(&path), p->g->relative.v[k]);
+	}
 }
 
 int guard_add_pins(struct guard *g, struct guard_root *r, struct err *e)
@@ -376,6 +478,7 @@ int guard_add_pins(struct guard *g, struct guard_root *r, struct err *e)
 		else
 			add_find(&p, &r->before.finds[i], buf_cstr(&path));
 	}
+	add_relative(&p);
 	add_grants(&p);
 	int rc = p.failed ? err_set(e, ERR_INTERNAL, "out of memory") : put_pins(&p, e);
 	for (size_t i = 0; i < p.n; i++)
@@ -518,6 +621,7 @@ void guard_open_repos(struct guard *g, struct guard_root *r)
 		AUTO_FD int packed = guard_open_file(repo->git, "packed-refs", &repo->packed_st);
 		if (packed >= 0)
 			repo->packed = guard_read_file(packed, &repo->packed_st, MAX_PACKED_BYTES);
+		repo->packed_big = packed >= 0 && !repo->packed;
 		add_head(g, repo->git);
 		g->repo_count++;
 	}

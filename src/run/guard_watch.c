@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@
 	(IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_FROM | IN_DELETE)
 #define TREE_EVENTS (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)
 #define MAX_DEPTH 16 /* of directories that appear below a watched one */
-#define READ_BYTES 65536u
+#define READ_BYTES 16384u
+#define PUT_BACK_MS 1000 /* that core may take for one pin */
 
 struct watch {
 	int wd; /* -1: none */
@@ -66,10 +68,10 @@ static void add_watch(struct guard *g, struct watch w, uint32_t events)
 	struct watch *slot = &g->watches[w.wd];
 	free(slot->path); /* the same directory again: by its new path */
 	w.path = strdup(w.path);
+	g->watch_count += slot->wd < 0;
 	*slot = w;
 	if (!w.path)
 		slot->wd = -1;
-	g->watch_count++;
 }
 
 static bool is_watched_role(const struct inventory_dir *d)
@@ -124,6 +126,7 @@ void guard_watch_begin(struct guard *g)
 		any |= g->roots[i].before.find_count > 0;
 	if (!any)
 		return;
+	g->quarantine.live = true;
 	g->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (g->inotify < 0) {
 		guard_lose(g, "quarantine-watch"); /* EMFILE: the scan at the end is left */
@@ -155,8 +158,13 @@ static int put_back(struct guard *g, uint32_t mount)
 {
 	struct again a = {.mount = mount, .sys = EIO};
 
-	if (g->again < 0 || send(g->again, &a, sizeof(a), MSG_NOSIGNAL) != sizeof(a) ||
-	    RETRY_EINTR(recv(g->again, &a, sizeof(a), 0)) != sizeof(a))
+	struct pollfd fd = {.fd = g->again, .events = POLLIN};
+
+	if (g->again < 0 ||
+	    send(g->again, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(a) ||
+	    RETRY_EINTR(poll(&fd, 1, PUT_BACK_MS)) != 1 ||
+	    RETRY_EINTR(recv(g->again, &a, sizeof(a), MSG_DONTWAIT)) != sizeof(a) ||
+	    a.mount != mount)
 		return EIO;
 	return a.sys;
 }
@@ -384,7 +392,15 @@ static void on_event(struct guard *g, const struct inotify_event *ev)
 {
 	if (ev->mask & IN_Q_OVERFLOW)
 		g->rescan = true;
-	if (ev->wd < 0 || (size_t)ev->wd >= g->watch_cap || !ev->len)
+	if (ev->wd < 0 || (size_t)ev->wd >= g->watch_cap)
+		return;
+	if ((ev->mask & IN_IGNORED) && g->watches[ev->wd].wd >= 0) { /* the directory is gone */
+		free(g->watches[ev->wd].path);
+		g->watches[ev->wd] = (struct watch){.wd = -1};
+		g->watch_count--;
+		return;
+	}
+	if (!ev->len)
 		return;
 	struct watch w = g->watches[ev->wd];
 	w.path = w.wd >= 0 && w.path ? strdup(w.path) : NULL; /* the table may move meanwhile */
@@ -397,15 +413,12 @@ void guard_step(struct guard *g)
 {
 	static _Alignas(struct inotify_event) char bytes[READ_BYTES];
 
-	for (;;) {
-		ssize_t n = g->inotify >= 0 ? read(g->inotify, bytes, sizeof(bytes)) : -1;
-		if (n <= 0)
-			break;
-		for (ssize_t at = 0; at < n;) {
-			const struct inotify_event *ev = (const struct inotify_event *)(bytes + at);
-			at += (ssize_t)(sizeof(*ev) + ev->len);
-			on_event(g, ev);
-		}
+	/* One buffer a turn: signals and output have theirs in between. */
+	ssize_t n = g->inotify >= 0 ? read(g->inotify, bytes, sizeof(bytes)) : -1;
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *ev = (const struct inotify_event *)(bytes + at);
+		at += (ssize_t)(sizeof(*ev) + ev->len);
+		on_event(g, ev);
 	}
 	if (g->rescan) {
 		g->rescan = false;

@@ -380,7 +380,8 @@ static bool take_across(struct quarantine *q, int dir, const char *dir_path, con
 
 	if (!move_aside(dir, name, aside))
 		return false;
-	if (place >= 0 && copy_one(q, dir, aside, place, 0)) {
+	/* While a command runs it could put things into what we copied and then remove. */
+	if (place >= 0 && !q->live && copy_one(q, dir, aside, place, 0)) {
 		(void)renameat(place, aside, place, name);
 		remove_tree(dir, aside);
 		size_t n = strlen(to);

@@ -24,6 +24,7 @@ struct quarantine {
 	int fd;               /* -1: not made yet */
 	unsigned int next;
 	uint64_t bytes, entries; /* copied so far */
+	bool live;               /* a command runs: what cannot be renamed is only put aside */
 };
 
 void quarantine_init(struct quarantine *q, const struct caller *who, const char *session);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What git knows of protected files: whether a new one is of a commit that a ref
- * named before the call, or of a parent of one (a stash), and whether the index has
- * replaced one that could not be. Commits that a command in a sandbox has made do
+ * named before the call, and whether the index has replaced one that could not be. Commits that a command in a sandbox has made do
  * not count, nor does history: a file could be committed in one call, taken back
  * by the next commit, and checked out in a later call.
  */
@@ -32,19 +31,13 @@ struct question {
 	unsigned int mode; /* as a tree has it */
 };
 
-/* A commit to be looked at. */
-struct entry {
-	struct inventory_oid oid;
-	bool parents; /* and its parents: of a tip */
-};
-
 struct search {
 	struct guard *g;
 	struct catfile git;
 	struct question *v;
 	size_t n, open;
 	struct nameset seen; /* objects, and trees by the file they were searched for */
-	struct entry *queue;
+	struct inventory_oid *queue;
 	size_t queue_n, queue_cap, queue_at;
 	unsigned int objects;
 	uint64_t until_ms;
@@ -56,7 +49,7 @@ static void spell(char ret[65], const struct inventory_oid *oid)
 		(void)snprintf(ret + 2 * i, 3, "%02x", oid->oid[i]);
 }
 
-static void push(struct search *s, const struct inventory_oid *oid, bool parents)
+static void push(struct search *s, const struct inventory_oid *oid)
 {
 	char name[65];
 
@@ -65,13 +58,13 @@ static void push(struct search *s, const struct inventory_oid *oid, bool parents
 		return;
 	if (s->queue_n == s->queue_cap) {
 		size_t cap = s->queue_cap ? s->queue_cap * 2 : 256;
-		struct entry *more = realloc(s->queue, cap * sizeof(*more));
+		struct inventory_oid *more = realloc(s->queue, cap * sizeof(*more));
 		if (!more)
 			return;
 		s->queue = more;
 		s->queue_cap = cap;
 	}
-	s->queue[s->queue_n++] = (struct entry){*oid, parents};
+	s->queue[s->queue_n++] = *oid;
 }
 
 static bool get(struct search *s, const struct inventory_oid *oid)
@@ -144,24 +137,19 @@ static bool take_name(const char **p, const char *word, struct inventory_oid *re
 	return true;
 }
 
-static bool is_inside(const struct guard *g, const struct inventory_oid *oid);
-
-/* A commit: its tree is searched; of a tip its parents come later. A tag: what it names. */
-static void look_at(struct search *s, const struct entry *e)
+/* A commit: its tree is searched. A tag: what it names. */
+static void look_at(struct search *s, const struct inventory_oid *oid)
 {
 	struct inventory_oid tree;
 	struct inventory_oid next;
 
-	if (!get(s, &e->oid))
+	if (!get(s, oid))
 		return;
 	const char *p = s->git.object;
 	if (strcmp(s->git.type, "tag") == 0 && take_name(&p, "object ", &next))
-		push(s, &next, true);
+		push(s, &next);
 	if (strcmp(s->git.type, "commit") != 0 || !take_name(&p, "tree ", &tree))
 		return;
-	while (e->parents && take_name(&p, "parent ", &next))
-		if (!is_inside(s->g, &next))
-			push(s, &next, false);
 	for (size_t i = 0; s->v && i < s->n; i++)
 		if (s->v[i].content && !s->v[i].file->known)
 			look_in_tree(s, &s->v[i], tree);
@@ -203,15 +191,28 @@ static int by_oid(const void *a, const void *b)
 	return x->bytes == y->bytes ? memcmp(x->oid, y->oid, sizeof(x->oid)) : x->bytes - y->bytes;
 }
 
-static bool is_inside(const struct guard *g, const struct inventory_oid *oid)
+/* Built at the first question: there can be thousands. */
+static void build_inside(struct guard *g)
 {
+	char name[65];
+
+	if (g->inside.n)
+		return;
 	for (size_t i = 0; i < g->root_count; i++) {
 		const struct inventory *inv = &g->roots[i].before;
-		for (uint32_t k = 0; inv->inside && k < inv->inside_count; k++)
-			if (by_oid(&inv->inside[k], oid) == 0)
-				return true;
+		for (uint32_t k = 0; inv->inside && k < inv->inside_count; k++) {
+			spell(name, &inv->inside[k]);
+			(void)nameset_put(&g->inside, name, 1);
+		}
 	}
-	return false;
+}
+
+static bool is_inside(const struct guard *g, const struct inventory_oid *oid)
+{
+	char name[65];
+
+	spell(name, oid);
+	return nameset_get(&g->inside, name, NULL);
 }
 
 /* Each object's name in packed-refs, peeled tags' lines ("^NAME") included. */
@@ -240,7 +241,7 @@ static void push_tip(void *self, const struct inventory_oid *oid)
 	struct push_to *to = self;
 
 	if (!is_inside(to->g, oid))
-		push(to->s, oid, true);
+		push(to->s, oid);
 }
 
 static bool is_unchanged(int fd, const struct stat *then)
@@ -290,13 +291,19 @@ void tracked_find(struct guard *g, struct tracked_file *files, size_t n)
 {
 	struct search s = {.g = g, .until_ms = clock_deadline(clock_mono_ms(), MAX_SEARCH_MS)};
 
+	for (size_t i = 0; i < g->root_count; i++)
+		if (g->roots[i].before.inside_full)
+			return; /* which commits are a person's is not known any more */
+	s.until_ms = g->search_ms ? g->search_ms : s.until_ms; /* one budget for a whole call */
+	g->search_ms = s.until_ms;
+	build_inside(g);
 	push_tips(g, &s);
 	s.v = calloc(n, sizeof(*s.v));
 	for (size_t i = 0; s.v && s.queue_n && i < n; i++)
 		add_question(g, &s, &files[i]);
 	if (s.open && catfile_start(&s.git, files[0].work, g->who->env)) {
 		while (s.open && s.queue && s.queue_at < s.queue_n) {
-			struct entry next = s.queue[s.queue_at++];
+			struct inventory_oid next = s.queue[s.queue_at++];
 			look_at(&s, &next);
 		}
 		catfile_end(&s.git);
@@ -324,11 +331,28 @@ static void add_tip(void *self, const struct inventory_oid *oid)
 	t->v[t->n++] = *oid;
 }
 
+/* The tips of a git directory as it is now, loose refs aside: packed ones and HEAD. */
+static void add_tips_of(const char *git, struct tips *ret)
+{
+	struct inventory_oid oid;
+	struct stat st;
+
+	AUTO_FD int packed = guard_open_file(git, "packed-refs", &st);
+	char *text = packed < 0 ? NULL : guard_read_file(packed, &st, MAX_PACKED_BYTES);
+	each_packed(text, add_tip, ret);
+	free(text);
+	AUTO_FD int head = guard_open_file(git, "HEAD", &st);
+	text = head < 0 ? NULL : guard_read_file(head, &st, 4096);
+	if (text && inventory_oid_parse(text, strlen(text), &oid))
+		add_tip(ret, &oid);
+	free(text);
+}
+
 void tracked_remember(struct guard *g, struct guard_root *r)
 {
+	AUTO_BUF git = BUF_INIT(64u << 20);
 	struct tips old = {.v = NULL};
 	struct tips now = {.v = NULL};
-	struct stat st;
 
 	if (!r->have_after || !r->after.read)
 		return;
@@ -336,17 +360,16 @@ void tracked_remember(struct guard *g, struct guard_root *r)
 		add_tip(&old, &g->tips[i]);
 	for (uint32_t i = 0; i < r->after.inside_count; i++)
 		add_tip(&old, &r->after.inside[i]);
+	for (size_t i = 0; i < g->repo_count; i++)
+		each_packed(g->repos[i].packed, add_tip, &old);
 	for (uint32_t i = 0; i < r->after.tip_count; i++)
 		add_tip(&now, &r->after.tips[i]);
-	for (size_t i = 0; i < g->repo_count; i++) {
-		struct guard_repo *repo = &g->repos[i];
-		each_packed(repo->packed, add_tip, &old);
-		AUTO_FD int fd = guard_open_file(repo->git, "packed-refs", &st);
-		AUTO_FREE char *text = NULL;
-		if (fd >= 0 && (!repo->packed || st.st_ino != repo->packed_st.st_ino ||
-				!is_unchanged(fd, &repo->packed_st)))
-			text = guard_read_file(fd, &st, 4 * MAX_PACKED_BYTES);
-		each_packed(text, add_tip, &now);
+	for (uint32_t i = 0; i < r->after.dir_count; i++) {
+		if (r->after.dirs[i].role != ROLE_GITDIR)
+			continue;
+		guard_put_dir(r, &r->after, i, &git);
+		if (!git.failed && git.n < PATH_TEXT)
+			add_tips_of(buf_cstr(&git), &now);
 	}
 	if (old.n)
 		qsort(old.v, old.n, sizeof(*old.v), by_oid);
@@ -428,15 +451,32 @@ static bool is_content(struct guard *g, const char *path, const struct inventory
 	return good;
 }
 
-static void deny_file(struct guard *g, const char *path)
+/* The topmost pinned path that a path is or lies in: what a grant has to name. */
+static void pinned_top(const struct guard *g, const char *work, const char *path,
+		       char ret[PATH_TEXT])
+{
+	(void)snprintf(ret, PATH_TEXT, "%s", path);
+	for (const char *p = strchr(path + strlen(work) + 1, '/'); p; p = strchr(p + 1, '/')) {
+		char above[PATH_TEXT];
+		(void)snprintf(above, sizeof(above), "%.*s", (int)(p - path), path);
+		if (nameset_get(&g->pins, above, NULL)) {
+			memcpy(ret, above, strlen(above) + 1);
+			return;
+		}
+	}
+}
+
+static void deny_file(struct guard *g, const char *work, const char *path)
 {
 	AUTO_BUF hint = BUF_INIT(16384);
+	char top[PATH_TEXT];
 
+	pinned_top(g, work, path, top);
 	(void)buf_printf(&hint,
 			 "git has another version of %s now, but the file stays as it is in direct "
-			 "mode: --write %s allows the change; --review holds changes for review "
-			 "instead",
-			 guard_shown(g, path), guard_as_option(g, path));
+			 "mode: `git restore` it outside, and do not commit it before; --write %s "
+			 "allows the change, --review holds changes for review instead",
+			 guard_shown(g, path), guard_as_option(g, top));
 	guard_deny(g, path, buf_cstr(&hint), 1);
 }
 
@@ -453,14 +493,14 @@ static void compare_indexes(struct guard *g, struct index_files *old, struct ind
 		if (was && by_oid(&old->v.v[k], oid) == 0)
 			continue;
 		if (!is_content(g, path, oid))
-			deny_file(g, path);
+			deny_file(g, now->repo->work, path);
 	}
 	/* What the index has no more, and what could not be removed either. */
 	for (size_t i = 0; old->v.v && i < old->oids.cap; i++) {
 		const char *path = old->oids.v[i];
 		if (path && !nameset_get(&now->oids, path, NULL) &&
 		    is_content(g, path, &old->v.v[old->oids.value[i]]))
-			deny_file(g, path);
+			deny_file(g, now->repo->work, path);
 	}
 }
 

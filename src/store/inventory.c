@@ -120,8 +120,9 @@ static struct inventory_find *add_find(struct scan *s, uint32_t dir, const char 
 		return NULL;
 	}
 	uint32_t text = add_text(s, name);
-	if (text == INVENTORY_NONE ||
-	    !grow((void **)&out->finds, &s->find_cap, out->find_count, sizeof(*out->finds))) {
+	if (text == INVENTORY_NONE)
+		return NULL; /* full, or no memory, is noted */
+	if (!grow((void **)&out->finds, &s->find_cap, out->find_count, sizeof(*out->finds))) {
 		s->memory = true;
 		return NULL;
 	}
@@ -181,8 +182,21 @@ static void read_ref(struct scan *s, int fd, uint32_t dir, const char *name)
 		add_tip(s, dir, &oid);
 }
 
+/* Ordinary files, most of what there is, are not kept: whatever the layout makes of the directory. */
+static bool may_count(const struct scan *s, uint32_t dir, const char *name, unsigned char type)
+{
+	const struct inventory_dir *d = &s->out->dirs[dir];
+	const char *own = s->out->text + d->name;
+	struct protect_dir as = {.place = d->place, .role = d->given};
+	struct protect_dir git = {.place = d->place, .role = ROLE_GITDIR};
+
+	return type == DT_DIR || type == DT_LNK || d->given == ROLE_REFS ||
+	       protect_name(as, own, name) != PROTECT_NONE ||
+	       protect_name(git, own, name) != PROTECT_NONE;
+}
+
 /* What was read of a directory: names one after the other, each behind its type. */
-static bool collect(struct scan *s, int fd, unsigned int *ret_layout)
+static bool collect(struct scan *s, int fd, uint32_t dir, unsigned int *ret_layout)
 {
 	static _Alignas(struct dirent64) char bytes[READ_BYTES];
 	struct stat st;
@@ -204,9 +218,11 @@ static bool collect(struct scan *s, int fd, unsigned int *ret_layout)
 					       ? (unsigned char)DT_REG
 					       : (unsigned char)IFTODT(st.st_mode);
 			*ret_layout |= protect_layout_bit(d->d_name);
+			if (!may_count(s, dir, d->d_name, type))
+				continue;
 			if (buf_char(&s->names, (char)type) < 0 ||
 			    buf_add(&s->names, d->d_name, strlen(d->d_name) + 1) < 0) {
-				s->memory = true;
+				s->out->full = true;
 				return false;
 			}
 		}
@@ -326,7 +342,7 @@ static bool read_dir(struct scan *s, uint32_t dir)
 	}
 	s->out->read++;
 	s->out->full = false;
-	bool whole = collect(s, fd, &layout);
+	bool whole = collect(s, fd, dir, &layout);
 	/* Objects and refs make a git directory wherever they lie, even below another one's. */
 	if (protect_layout_is_git(layout) && d->given != ROLE_REMOTES && d->place != PLACE_INNER)
 		d->role = ROLE_GITDIR;
@@ -423,6 +439,11 @@ static void enter(struct scan *s, uint32_t parent, uint32_t old, const char *nam
 		return;
 	}
 	uint32_t text = add_text(s, name);
+	if (text == INVENTORY_NONE && !s->memory) {
+		s->path.n = path_len;
+		s->path.p[path_len] = '\0';
+		return;
+	}
 	if (text == INVENTORY_NONE ||
 	    !grow((void **)&out->dirs, &s->dir_cap, out->dir_count, sizeof(*out->dirs)) ||
 	    !grow((void **)&s->stack, &s->cap, s->depth, sizeof(*s->stack))) {
@@ -624,6 +645,7 @@ int inventory_scan(const struct inventory_root *root, const struct inventory *ol
 	buf_clear(&s.path);
 	if (!s.memory)
 		walk(&s, root->name, root->kind);
+	ret->inside_full = old && old->inside_full;
 	for (uint32_t i = 0; old && i < old->inside_count; i++)
 		s.memory |= !inventory_add_inside(ret, &old->inside[i]);
 	buf_release(&s.path);
@@ -653,9 +675,8 @@ bool inventory_add_inside(struct inventory *inv, const struct inventory_oid *oid
 			return false;
 	}
 	if (inv->inside_count == MAX_INVENTORY_INSIDE) {
-		inv->inside_count /= 2;
-		memmove(inv->inside, inv->inside + inv->inside_count,
-			inv->inside_count * sizeof(*inv->inside));
+		inv->inside_full = true; /* nothing is forgotten: then nothing is trusted */
+		return true;
 	}
 	inv->inside[inv->inside_count++] = *oid;
 	return true;

@@ -20,7 +20,7 @@
 #define MAX_INVENTORY_DIRS 1000000u
 #define MAX_INVENTORY_FINDS 65536u
 #define MAX_INVENTORY_TIPS 65536u
-#define MAX_INVENTORY_INSIDE 16384u /* the oldest go first */
+#define MAX_INVENTORY_INSIDE 16384u /* with more no commit counts as trusted any more */
 #define MAX_INVENTORY_TEXT (256u << 20)
 #define INVENTORY_NONE UINT32_MAX
 
@@ -58,8 +58,9 @@ struct inventory {
 	char *text;
 	uint32_t dir_count, find_count, tip_count, inside_count;
 	uint32_t text_count;
-	uint32_t read; /* directories that this scan had to read; not saved */
-	bool full;     /* a limit was hit: the list is not complete */
+	uint32_t read;    /* directories that this scan had to read; not saved */
+	bool full;        /* a limit was hit: the list is not complete */
+	bool inside_full; /* not all tips that commands made are in `inside` */
 };
 
 enum inventory_flag {

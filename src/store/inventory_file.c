@@ -136,7 +136,8 @@ bool inventory_decode(const void *bytes, size_t n, struct inventory *ret)
 				  .tip_count = h.tips,
 				  .inside_count = h.inside,
 				  .text_count = h.text,
-				  .full = h.full};
+				  .full = h.full & 1u,
+				  .inside_full = h.full & 2u};
 	ret->dirs = copy(&p, h.dirs, sizeof(*ret->dirs));
 	ret->finds = copy(&p, h.finds, sizeof(*ret->finds));
 	ret->tips = copy(&p, h.tips, sizeof(*ret->tips));
@@ -204,7 +205,7 @@ void inventory_save(int dir, const char *file, const struct inventory *inv)
 			   .tips = inv->tip_count,
 			   .inside = inv->inside_count,
 			   .text = inv->text_count,
-			   .full = inv->full};
+			   .full = inv->full | (inv->inside_full ? 2u : 0u)};
 	struct iovec parts[] = {
 		{&h, sizeof(h)},
 		{inv->dirs, inv->dir_count * sizeof(*inv->dirs)},
