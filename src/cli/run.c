@@ -16,7 +16,7 @@
 #include "run/job.h"
 #include "run/notice.h"
 
-#define MAX_TOLD 20 /* moves, and hints, that are told one by one on stderr */
+#define MAX_TOLD 100 /* moves, and hints, that are told one by one on stderr */
 #define MAX_RESULT_BYTES ((size_t)1 << 30)
 
 static int show_help(void)
