@@ -25,7 +25,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
-from place import SANDGLASS, Place, identities  # noqa: E402
+from place import SANDGLASS, Place, identities_once  # noqa: E402
 
 SOMEBODY = 20002
 FIXED = """
@@ -490,7 +490,7 @@ echo 1 > f; git add f; git commit -qm 1
 git switch -qc with
 mkdir -p .vscode sub/.idea .husky
 echo '{"v": 1}' > .vscode/settings.json; echo r > .npmrc; echo i > sub/.idea/i
-printf '#!/bin/sh\\n' > .husky/pre-commit; chmod +x .husky/pre-commit; ln -s .npmrc .yarnrc
+printf '#!/bin/sh\\n' > .husky/pre-commit; chmod +x .husky/pre-commit; echo registry 1 > .yarnrc
 git add -A; git commit -qm with
 git switch -q main
 """
@@ -928,7 +928,7 @@ def retold(lines):
 
 def main():
     """Each identity in a process of its own, at the same time."""
-    who = {one.name: one for one in identities()}
+    who = {one.name: one for one in identities_once()}
     if len(sys.argv) > 1:
         return rows(who[sys.argv[1]])
     children = [subprocess.Popen([sys.executable, os.path.abspath(__file__), name],

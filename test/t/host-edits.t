@@ -21,7 +21,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
-from place import Place, identities, wait_for  # noqa: E402
+from place import Place, identities_once, wait_for  # noqa: E402
 
 EDITS = 30
 
@@ -444,7 +444,7 @@ def main():
             *(("moment", moment, *row) for row in MOMENTS),
             ("removed", removed), ("restores", restores), ("occupied", occupied)]
     wanted = sys.argv[1:]
-    for who in identities():
+    for who in identities_once():
         for name, function, *more in rows:
             if not wanted or name in wanted:
                 tap.attempt(f"{name}, {who.name}", function, who, *more)

@@ -22,7 +22,7 @@ import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
-from place import PATH, Place, identities  # noqa: E402
+from place import PATH, Place, identities_once  # noqa: E402
 
 PRUNED = ("node_modules", ".venv", "target", "vendor", "dist", "build")
 LIMIT = 240
@@ -293,7 +293,7 @@ def main():
         if program != "pip" and not shutil.which(program, path=PATH):
             tap.ok(False, f"{manager.name}: {program} is there (tools/install-deps --full)")
             continue
-        for who in identities():
+        for who in identities_once():
             tap.attempt(f"{manager.name}, {who.name}", same, who, manager, tools_at)
         if tools_at:
             shutil.rmtree(tools_at)

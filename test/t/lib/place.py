@@ -59,6 +59,11 @@ def identities():
     return [Identity("user", os.geteuid())]
 
 
+def identities_once():
+    """For long files: over a sanitized build as the ordinary user alone."""
+    return identities()[-1:] if SANITIZED else identities()
+
+
 class Result:
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err, self.seconds = status, out, err, seconds
