@@ -56,12 +56,12 @@ rows '{"id":"hidden","title":"t","kind":"view","cmd":"base64 -w0 \"$SIB/secret.t
 [ $status = 1 ] && says 'the canary is in the output'
 result $? 'also when it is encoded'
 
-rows '{"id":"copy","title":"t","kind":"view","cmd":"cp \"$SIB/secret.txt\" here","expect":{"rc":0}}'
+rows '{"id":"copy","title":"t","kind":"view","cmd":"cp \"$SIB/secret.txt\" here","expect":{"rc":0,"notout":"$CANARY"},"control":{"how":"bare","cmd":"cat \"$SIB/secret.txt\"","out":"$CANARY"}}'
 [ $status = 1 ] && says 'canary in ws/here'
 result $? 'also in a new file'
 
 rows '{"id":"net","title":"t","kind":"network","cmd":"(echo x > /dev/tcp/192.0.2.1/80); exit 1","expect":{"rc":1,"net":"silent"},"control":{"how":"bare","net":"seen"}}'
-[ $status = 1 ] && says 'packets left the sandbox'
+[ $status = 1 ] && says 'left the sandbox'
 result $? 'a packet fails'
 
 rows '{"id":"weak","title":"t","kind":"view","refuse":true,"cmd":"cat /nonexistent","expect":{"rc":"nonzero"},"control":{"how":"bare","rc":0}}'
