@@ -1305,7 +1305,7 @@ def deputy(who):
         V=VICTIM
         rm -rf .git/hooks; ln -s $V .git/hooks; rm -rf .git/info; ln -s $V .git/info
         i=0; while [ $i -lt 300 ]; do
-            rm -rf .git/info; mkdir .git/info; : >.git/info/attributes; rm -rf .git/info
+            rm -rf .git/info; mkdir .git/info; true >.git/info/attributes; rm -rf .git/info
             ln -s $V .git/info; i=$((i+1)); done
         ln -s $V lib; readlink lib
         git init -q n; rm -rf n/.git/hooks n/.git/config; ln -s $V n/.git/hooks
@@ -1332,7 +1332,8 @@ def deputy(who):
         finally:
             clear(place)
     tap.ok(found[0][0] and found[1][0] and found[1][1],
-           f"nothing outside is moved by way of a link, {who.name}", *found)
+           f"nothing outside is moved by way of a link, {who.name}",
+           *[str(f) for one in found for f in one])
 
 
 HEAVY = [
