@@ -294,16 +294,21 @@ static bool judge_link(const struct guard *g, int dir, const char *name)
 	return is_git_dir(g, dir, text);
 }
 
-/* HEAD as a link to a branch, as git once made it. */
-static bool is_head_link(int dir, const char *name)
+/*
+ * Links that git makes itself: HEAD to a branch, as it once did, and for a moment
+ * tXXXXXX to "testing", by which init finds out whether there are links (setup.c).
+ */
+static bool is_git_link(int dir, const char *name)
 {
 	char text[PATH_TEXT];
 	ssize_t n = readlinkat(dir, name, text, sizeof(text) - 1);
 
-	if (n <= 0 || strcmp(name, "HEAD") != 0)
-		return false;
+	if (n <= 0)
+		return n < 0 && errno == ENOENT; /* gone by now */
 	text[n] = '\0';
-	return strncmp(text, "refs/", 5) == 0 && !strstr(text, "..");
+	if (strcmp(text, "testing") == 0)
+		return name[0] == 't' && strlen(name) == 7;
+	return strcmp(name, "HEAD") == 0 && strncmp(text, "refs/", 5) == 0 && !strstr(text, "..");
 }
 
 /* `base` is the path of `dir`, `name` what lies in it. */
@@ -320,7 +325,7 @@ static bool judge(struct guard *g, int dir, const char *base, const char *name, 
 		return hooks >= 0 && !each_hook(hooks, NULL, NULL);
 	}
 	if (j->class == PROTECT_LINK)
-		return is_head_link(dir, name);
+		return is_git_link(dir, name);
 	if (j->type != DT_REG) /* a directory of that name is nothing to git, a link may be */
 		return j->type == DT_DIR && j->class != PROTECT_HOOKS;
 	return judge_file(g, dir, base, name, j, live);
