@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/term.h"
 #include "run/guard_parts.h"
 
 #define TICK_NS 20000000 /* file systems take the time of the last tick */

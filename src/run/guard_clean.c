@@ -41,7 +41,6 @@ struct found {
 	char *layout; /* its directory, if its entries made that a git directory just now */
 	enum protect_class class;
 	unsigned char type;
-	char why[200];
 };
 
 struct findings {

@@ -39,14 +39,11 @@ struct guard_root {
 
 /* A repository's files as they were when the call began, held open. */
 struct guard_repo {
-	uint32_t root;
 	char work[PATH_TEXT]; /* its work tree, absolute; "" unknown */
 	char git[PATH_TEXT];  /* its git directory, absolute */
 	int index;            /* held open: git replaces it by rename; -1: none */
 	struct stat index_st;
-	char *packed;    /* its packed refs, ended by NUL; NULL: none, or too many */
-	bool packed_big; /* it has some, and they are too many to be read */
-	struct stat packed_st;
+	char *packed; /* its packed refs, ended by NUL; NULL: none, or too many */
 };
 
 /* A directory whose mode kept us out, open by now. */

@@ -613,15 +613,15 @@ void guard_open_repos(struct guard *g, struct guard_root *r)
 		guard_put_dir(r, &r->before, i, &path);
 		if (path.failed || path.n >= sizeof(repo->git))
 			continue;
-		*repo = (struct guard_repo){.root = (uint32_t)(r - g->roots)};
+		*repo = (struct guard_repo){.index = -1};
 		memcpy(repo->git, buf_cstr(&path), path.n + 1);
 		find_work(g, repo);
 		repo->index =
 			repo->work[0] ? guard_open_file(repo->git, "index", &repo->index_st) : -1;
-		AUTO_FD int packed = guard_open_file(repo->git, "packed-refs", &repo->packed_st);
+		struct stat st;
+		AUTO_FD int packed = guard_open_file(repo->git, "packed-refs", &st);
 		if (packed >= 0)
-			repo->packed = guard_read_file(packed, &repo->packed_st, MAX_PACKED_BYTES);
-		repo->packed_big = packed >= 0 && !repo->packed;
+			repo->packed = guard_read_file(packed, &st, MAX_PACKED_BYTES);
 		add_head(g, repo->git);
 		g->repo_count++;
 	}
