@@ -111,23 +111,37 @@ static bool looks_like_option(const struct opt *table, size_t n, const char *arg
 	       find_long(table, n, arg + 2, strcspn(arg + 2, "=")) != NULL;
 }
 
+/* What there is in this version: "a, b or c". */
+static void choices_list(const struct opt *o, struct buf *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; o->choices[i]; i++)
+		n += !o->choices_later || !o->choices_later[i];
+	for (size_t i = 0, k = 0; o->choices[i]; i++) {
+		if (o->choices_later && o->choices_later[i])
+			continue;
+		k++;
+		(void)buf_printf(ret, "%s%s", k == 1 ? "" : k < n ? ", " : " or ", o->choices[i]);
+	}
+}
+
 static int choice_parse(const struct opt *o, const char *value, int *ret, struct err *e)
 {
 	size_t n = 0;
 
 	for (; o->choices[n]; n++) {
-		if (strcmp(o->choices[n], value) == 0) {
-			*ret = (int)n;
-			return 0;
-		}
+		if (strcmp(o->choices[n], value) != 0)
+			continue;
+		if (o->choices_later && o->choices_later[n])
+			return err_set(e, ERR_UNSUPPORTED,
+				       "`%s` is not in this version (it comes with %s)", value,
+				       o->choices_later[n]);
+		*ret = (int)n;
+		return 0;
 	}
 	AUTO_BUF all = BUF_INIT(ERR_MSG_MAX / 2);
-	for (size_t i = 0; i < n; i++)
-		(void)buf_printf(&all, "%s%s",
-				 i == 0      ? ""
-				 : i + 1 < n ? ", "
-					     : " or ",
-				 o->choices[i]); /* short, ours; cut only in a message */
+	choices_list(o, &all); /* short, ours; cut only in a message */
 	(void)err_set(e, ERR_CONFIG_INVALID, "%.64s: must be %s", value[0] ? value : "\"\"",
 		      buf_cstr(&all));
 	const char *near = nearest(value, o->choices, n);
@@ -341,6 +355,8 @@ int opt_help(struct buf *out, const struct opt *table, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (!in_help(&table[i]))
 			continue;
+		if (table[i].section)
+			(void)buf_printf(out, "%s%s:\n", i ? "\n" : "", table[i].section);
 		help_left(&table[i], &left);
 		(void)buf_printf(out, "  %s", buf_cstr(&left));
 		if (left.n + 4 > column)

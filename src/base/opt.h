@@ -46,7 +46,9 @@ struct opt {
 	const char *later;          /* not in this version: UNSUPPORTED with this text, no help */
 	uint64_t min, max;          /* for numbers of all kinds; max 0 is no upper bound */
 	bool none_ok;               /* the word `none` gives LIMIT_NONE */
-	const char *const *choices; /* NULL-terminated */
+	const char *const *choices; /* NULL-terminated; of other kinds: what completion offers */
+	const char *const *choices_later; /* of each choice: as later, NULL if it is there */
+	const char *section;              /* heading above this one in the help */
 };
 
 /*

@@ -28,6 +28,18 @@ static const struct opt options[] = {
 	{.name = "fingerprint", .kind = OPT_FLAG, .later = "the gates for CI"},
 };
 
+const struct usage doctor_usage = {
+	.name = "doctor",
+	.summary = "what this host can enforce, and how to mend the rest",
+	.synopsis = (const char *const[]){"doctor [--json]", NULL},
+	.about = "Tries each feature that a sandbox is made of, and says how to mend what is\n"
+		 "missing.",
+	.status =
+		"Exit status: 0, a sandbox can be made here; 1, it cannot; 2, it could not be tried.",
+	.options = options,
+	.option_count = ARRAY_LEN(options),
+};
+
 int verb_doctor(const struct cli *cli, int argc, char **argv)
 {
 	AUTO_BUF out = BUF_INIT(262144);
@@ -42,16 +54,8 @@ int verb_doctor(const struct cli *cli, int argc, char **argv)
 		(void)err_set(&e, ERR_CONFIG_INVALID, "`doctor` takes no argument");
 		return cli_fail(&e, 2);
 	}
-	if (o.help) {
-		(void)buf_str(
-			&out,
-			"usage: sandglass doctor [--json]\n\n"
-			"Tries each feature that a sandbox is made of, and says how to mend what is\n"
-			"missing. Exit status 0: a sandbox can be made here; 1: it cannot.\n\n");
-		(void)opt_help(&out, options, ARRAY_LEN(options));
-		return cli_write(STDOUT_FILENO, buf_cstr(&out), out.n, &e) < 0 ? cli_fail(&e, 2)
-									       : 0;
-	}
+	if (o.help)
+		return usage_show(&doctor_usage, 2);
 	int able = doctor_write(o.json, &out, &e);
 	if (able < 0 || cli_write(STDOUT_FILENO, buf_cstr(&out), out.n, &e) < 0)
 		return cli_fail(&e, 2);

@@ -19,26 +19,6 @@
 #define MAX_TOLD 100 /* moves, and hints, that are told one by one on stderr */
 #define MAX_RESULT_BYTES ((size_t)1 << 30)
 
-static int show_help(void)
-{
-	AUTO_BUF out = BUF_INIT(65536);
-	struct err e = {0};
-
-	(void)buf_str(
-		&out,
-		"usage: sandglass run [OPTION…] CMD [ARG…]\n"
-		"       sandglass run [OPTION…] -c 'SCRIPT' [ARG…]\n"
-		"       sandglass shell [OPTION…]\n\n"
-		"Runs a command over this project in a sandbox that ends with it: its own view,\n"
-		"no network, no secrets, bounded time, memory and processes.\n\n");
-	(void)run_options_help(&out);
-	(void)buf_str(
-		&out,
-		"\nExit status: the command's own; 128+n if signal n ended it; 124 if its time was\n"
-		"over; 126 not executable; 127 not found; 125 if sandglass itself failed.\n");
-	return cli_write(STDOUT_FILENO, buf_cstr(&out), out.n, &e) < 0 ? cli_fail(&e, 125) : 0;
-}
-
 /*
  * Without a boundary a person has to say so, at the terminal, to a question
  * that names the directory. (A program can make a terminal of its own and type
@@ -235,7 +215,7 @@ int verb_run(const struct cli *cli, int argc, char **argv)
 	if (run_options_parse(argc, argv, &req, &e) < 0)
 		return bad_options(&req, &e);
 	if (req.help)
-		return show_help();
+		return usage_show(&run_usage, 125);
 	return run(cli, &req);
 }
 
@@ -251,7 +231,7 @@ int verb_shell(const struct cli *cli, int argc, char **argv)
 	if (run_options_parse(argc, argv, &req, &e) < 0)
 		return bad_options(&req, &e);
 	if (req.help)
-		return show_help();
+		return usage_show(&shell_usage, 125);
 	if (req.argc || req.script) {
 		(void)err_set(&e, ERR_CONFIG_INVALID, "`shell` takes no command");
 		return bad_options(&req, &e);

@@ -7,24 +7,33 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "cli/verbs.h"
 
 #define AT(field) offsetof(struct request, field)
 #define LATER_POLICY "policy files and masks"
 #define LATER_REVIEW "sessions and review"
 #define LATER_NETWORK "the network"
+#define LATER_RULES "rules and approvals"
+#define LATER_TIERS "other kernels and tiers"
 
 static const char *const writes_names[] = {"direct", "overlay", NULL};
 static const char *const approval_names[] = {"untrusted", "on-request", "never", NULL};
+static const char *const writes_later[] = {NULL, LATER_REVIEW, NULL};
+static const char *const approval_later[] = {LATER_RULES, LATER_RULES, NULL, NULL};
 static const char *const isolation_names[] = {"namespace", "landlock", "gvisor",
 					      "microvm",   "seatbelt", NULL};
+static const char *const isolation_later[] = {NULL,        LATER_TIERS, LATER_TIERS,
+					      LATER_TIERS, LATER_TIERS, NULL};
 
 static const struct opt options[] = {
-	{.short_name = 'c',
+	{.section = "What to run",
+	 .short_name = 'c',
 	 .kind = OPT_STRING,
 	 .off = AT(script),
 	 .arg = "SCRIPT",
 	 .help = "run SCRIPT with the pinned shell (bash --noprofile --norc, else sh)"},
-	{.name = "source",
+	{.section = "What it sees",
+	 .name = "source",
 	 .kind = OPT_STRING,
 	 .off = AT(source),
 	 .arg = "DIR",
@@ -54,7 +63,8 @@ static const struct opt options[] = {
 	 .off = AT(env),
 	 .arg = "NAME[=VALUE]",
 	 .help = "pass the caller's NAME, or set it"},
-	{.name = "timeout",
+	{.section = "What it may use up",
+	 .name = "timeout",
 	 .kind = OPT_DURATION,
 	 .off = AT(wall_ms),
 	 .arg = "D",
@@ -112,35 +122,40 @@ static const struct opt options[] = {
 	 .arg = "SIZE",
 	 .none_ok = true,
 	 .help = "bytes of each stream that --json keeps, head and tail; default 1MiB"},
-	{.name = "json",
-	 .kind = OPT_FLAG,
-	 .off = AT(json),
-	 .help = "print one JSON result instead"},
-	{.name = "quiet", .kind = OPT_FLAG, .off = AT(quiet), .help = "no notices on stderr"},
-	{.name = "tty", .kind = OPT_FLAG, .off = AT(tty), .help = "give the command a terminal"},
-	{.name = "no-tty", .kind = OPT_FLAG, .off = AT(no_tty), .help = "never give it one"},
-	{.name = "writes",
+	{.section = "The boundary",
+	 .name = "writes",
 	 .kind = OPT_CHOICE,
 	 .off = AT(writes),
 	 .arg = "HOW",
 	 .choices = writes_names,
+	 .choices_later = writes_later,
 	 .help = "direct: changes land in the project at once (overlay comes later)"},
 	{.name = "approval",
 	 .kind = OPT_CHOICE,
 	 .off = AT(approval),
 	 .arg = "WHEN",
 	 .choices = approval_names,
+	 .choices_later = approval_later,
 	 .help = "never (default); the others come with rules and approvals"},
 	{.name = "isolation",
 	 .kind = OPT_CHOICE,
 	 .off = AT(isolation),
 	 .arg = "HOW",
 	 .choices = isolation_names,
+	 .choices_later = isolation_later,
 	 .help = "namespace (default); the others come later"},
 	{.name = "dangerously-full-access",
 	 .kind = OPT_FLAG,
 	 .off = AT(full_access),
 	 .help = "no boundary at all; asks at a terminal, refused without one"},
+	{.section = "How it answers",
+	 .name = "json",
+	 .kind = OPT_FLAG,
+	 .off = AT(json),
+	 .help = "print one JSON result instead"},
+	{.name = "quiet", .kind = OPT_FLAG, .off = AT(quiet), .help = "no notices on stderr"},
+	{.name = "tty", .kind = OPT_FLAG, .off = AT(tty), .help = "give the command a terminal"},
+	{.name = "no-tty", .kind = OPT_FLAG, .off = AT(no_tty), .help = "never give it one"},
 	{.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), .help = "this text"},
 	{.name = "review", .kind = OPT_FLAG, .later = LATER_REVIEW},
 	{.name = "copy", .kind = OPT_FLAG, .later = LATER_REVIEW},
@@ -156,12 +171,6 @@ static const struct opt options[] = {
 	{.name = "publish", .kind = OPT_LIST, .later = LATER_NETWORK},
 	{.name = "secret", .kind = OPT_LIST, .later = LATER_NETWORK},
 };
-
-static int later(struct err *e, const char *option, const char *part)
-{
-	return err_set(e, ERR_UNSUPPORTED, "`%s` is not in this version (it comes with %s)", option,
-		       part);
-}
 
 int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
 {
@@ -179,12 +188,6 @@ int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
 		return -1;
 	ret->argv = argv + first;
 	ret->argc = argc - first;
-	if (ret->writes != 0)
-		return later(e, "--writes overlay", LATER_REVIEW);
-	if (ret->approval != 2)
-		return later(e, "--approval", "rules and approvals");
-	if (ret->isolation != 0)
-		return later(e, "--isolation", "other kernels and tiers");
 	if (ret->tty && (ret->no_tty || ret->json))
 		return err_set(e, ERR_CONFIG_INVALID, "--tty and %s exclude each other",
 			       ret->json ? "--json" : "--no-tty");
@@ -193,7 +196,30 @@ int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
 	return 0;
 }
 
-int run_options_help(struct buf *out)
-{
-	return opt_help(out, options, ARRAY_LEN(options));
-}
+#define EXIT_STATUSES                                                                       \
+	"Exit status: the command's own; 128+n if signal n ended it; 124 if its time was\n" \
+	"over; 126 not executable; 127 not found; 125 if sandglass itself failed."
+
+const struct usage run_usage = {
+	.name = "run",
+	.summary = "run a command in a sandbox over this project",
+	.synopsis = (const char *const[]){"run [OPTION…] CMD [ARG…]",
+					  "run [OPTION…] -c 'SCRIPT' [ARG…]", NULL},
+	.about = "Runs a command over this project in a sandbox that ends with it: its own view,\n"
+		 "no network, no secrets, bounded time, memory and processes.",
+	.status = EXIT_STATUSES,
+	.options = options,
+	.option_count = ARRAY_LEN(options),
+	.operand = OPERAND_COMMAND,
+};
+
+const struct usage shell_usage = {
+	.name = "shell",
+	.summary = "the same with the pinned shell at a terminal",
+	.synopsis = (const char *const[]){"shell [OPTION…]", NULL},
+	.about = "Opens the pinned shell (bash --noprofile --norc, else sh) over this project in\n"
+		 "a sandbox that ends with it.",
+	.status = EXIT_STATUSES,
+	.options = options + 1, /* all but -c, which it refuses */
+	.option_count = ARRAY_LEN(options) - 1,
+};

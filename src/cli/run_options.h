@@ -8,5 +8,3 @@
 
 /* Defaults, then what argv says. CONFIG_INVALID, or UNSUPPORTED for what comes later. */
 NODISCARD int run_options_parse(int argc, char **argv, struct request *ret, struct err *e);
-/* Appends the paragraphs of the help. */
-int run_options_help(struct buf *out);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "cli/usage.h"
 
 struct cli {
 	char **env;
@@ -16,19 +17,26 @@ struct cli {
 
 struct verb {
 	const char *name;
-	int (*run)(const struct cli *cli, int argc, char **argv); /* NULL: not in this version */
-	const char *help;
-	const char *later; /* the part that brings it */
+	int (*run)(const struct cli *cli, int argc, char **argv);
+	const struct usage *usage; /* NULL: not in this version */
+	const char *later;         /* the part that brings it */
 };
 
 extern const struct verb verbs[];
 extern const size_t verb_count;
+
+/* NULL if there is none of that name. */
+const struct verb *verb_find(const char *name);
+/* Says on stderr that there is no such verb, with the nearest one. Returns 2. */
+int verb_unknown(const char *name);
 
 int verb_run(const struct cli *cli, int argc, char **argv);
 int verb_shell(const struct cli *cli, int argc, char **argv);
 int verb_doctor(const struct cli *cli, int argc, char **argv);
 int verb_version(const struct cli *cli, int argc, char **argv);
 int verb_help(const struct cli *cli, int argc, char **argv);
+
+extern const struct usage run_usage, shell_usage, doctor_usage, help_usage, version_usage;
 
 /* Last line on stderr, "sandglass: CODE: message", and the hint above it. Returns `status`. */
 int cli_fail(const struct err *e, int status);

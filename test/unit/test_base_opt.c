@@ -19,7 +19,8 @@ struct target {
 	struct strlist env;
 };
 
-static const char *const modes[] = {"read-only", "workspace-write", "full", NULL};
+static const char *const modes[] = {"read-only", "workspace-write", "full", "gone", NULL};
+static const char *const modes_later[] = {NULL, NULL, NULL, "another part", NULL};
 
 static const struct opt table[] = {
 	{.name = "json",
@@ -46,6 +47,7 @@ static const struct opt table[] = {
 	 .off = offsetof(struct target, mode),
 	 .arg = "MODE",
 	 .choices = modes,
+	 .choices_later = modes_later,
 	 .help = "What may be written."},
 	{.name = "pids",
 	 .kind = OPT_NUM,
@@ -356,6 +358,8 @@ START_TEST(choices)
 	CK_FAILS(PARSE(&t, &first, &e, "--mode=", NULL), e, ERR_CONFIG_INVALID,
 		 "--mode: \"\": must be read-only");
 	ck_assert_str_eq(e.hint, "");
+	CK_FAILS(PARSE(&t, &first, &e, "--mode", "gone", NULL), e, ERR_UNSUPPORTED,
+		 "--mode: `gone` is not in this version (it comes with another part)");
 	CK_FAILS(PARSE(&t, &first, &e, "--mode=fullx\x1b", NULL), e, ERR_CONFIG_INVALID,
 		 "fullx\\x1b");
 	ck_assert_int_eq(t.mode, 0);
