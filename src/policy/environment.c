@@ -11,6 +11,8 @@
 #include "base/base.h"
 #include "base/term.h"
 
+#define NAME_TEXT 256
+
 static const char *const passed[] = {"PATH", "LANG", "TERM", "TZ", "COLORTERM", "NO_COLOR"};
 
 /* What sandglass sets, and nobody else can: first the places, then what says where the command is. */
@@ -118,38 +120,53 @@ static bool is_name(const char *s, size_t n)
 	return n > 0;
 }
 
-static bool is_ours(const char *name)
+static bool is_ours(const char *name, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-		if (strcmp(name, ours[i]) == 0)
+		if (strlen(ours[i]) == n && memcmp(name, ours[i], n) == 0)
 			return true;
 	return false;
 }
 
-/* --env NAME takes the caller's value (or nothing), --env NAME=VALUE sets it. */
-static int add_named(struct environment *env, const struct request *req, const struct caller *who,
-		     struct err *e)
+int environment_check_name(const char *text, size_t n, struct err *e)
 {
-	char name[256];
 	char shown[128];
 
-	for (size_t i = 0; i < req->env.n; i++) {
-		const char *text = req->env.v[i];
-		size_t n = strcspn(text, "=");
-		if (!is_name(text, n) || n >= sizeof(name))
-			return err_set(e, ERR_CONFIG_INVALID, "--env %s: not a variable's name",
-				       term_escape_cut(shown, sizeof(shown), text, strlen(text)));
-		memcpy(name, text, n);
-		name[n] = '\0';
-		if (is_ours(name)) {
-			(void)err_set(e, ERR_CONFIG_INVALID,
-				      "--env %s: sandglass sets this one itself", name);
-			return err_hint(e, "set it in the command: -c 'NAME=VALUE command'");
-		}
-		const char *value = text[n] ? text + n + 1 : caller_env(who, name);
-		if (value && set(env, name, value, e) < 0)
-			return -1;
+	(void)term_escape_cut(shown, sizeof(shown), text, n);
+	if (!is_name(text, n) || n >= NAME_TEXT)
+		return err_set(e, ERR_CONFIG_INVALID, "%s: not a variable's name", shown);
+	if (is_ours(text, n)) {
+		(void)err_set(e, ERR_CONFIG_INVALID, "%s: sandglass sets this one itself", shown);
+		return err_hint(e, "set it in the command: -c 'NAME=VALUE command'");
 	}
+	return 0;
+}
+
+/* NAME takes the caller's value (or nothing), NAME=VALUE sets it. */
+static int add_named(struct environment *env, const char *text, const struct caller *who,
+		     struct err *e)
+{
+	char name[NAME_TEXT];
+	size_t n = strcspn(text, "=");
+
+	if (environment_check_name(text, n, e) < 0)
+		return err_wrap(e, "--env");
+	memcpy(name, text, n);
+	name[n] = '\0';
+	const char *value = text[n] ? text + n + 1 : caller_env(who, name);
+	return value ? set(env, name, value, e) : 0;
+}
+
+/* What files name, then the options above them. */
+static int add_all_named(struct environment *env, const struct request *req,
+			 const struct caller *who, struct err *e)
+{
+	for (size_t i = 0; i < req->file_env_count; i++)
+		if (add_named(env, req->file_env[i], who, e) < 0)
+			return -1;
+	for (size_t i = 0; i < req->env.n; i++)
+		if (add_named(env, req->env.v[i], who, e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -170,7 +187,7 @@ int environment_build(struct environment *env, const struct request *req, const 
 		return -1;
 	if (req->mode != MODE_FULL_ACCESS && add_roots(env, who, e) < 0)
 		return -1;
-	if (add_named(env, req, who, e) < 0)
+	if (add_all_named(env, req, who, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
 		const char *value = values[i];

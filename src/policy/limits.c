@@ -13,10 +13,18 @@
 const char *const limit_names[LIMITS] = {"wall", "cpu_time", "cpus",   "memory",
 					 "pids", "disk",     "inodes", "output"};
 
-static uint64_t choose(uint64_t asked, uint64_t fallback, bool *was_asked)
+/* LIMIT_NONE is the largest of all, so that "smaller" means what it says. */
+static uint64_t choose(const struct request *req, enum limit_id id, uint64_t asked,
+		       uint64_t fallback, bool *was_asked)
 {
-	*was_asked = asked != LIMIT_UNSET && asked != LIMIT_NONE;
-	return asked == LIMIT_UNSET ? fallback : asked;
+	bool narrowed = req->narrowed >> id & 1u;
+
+	if (asked == LIMIT_UNSET || (narrowed && asked >= fallback)) {
+		*was_asked = false;
+		return fallback;
+	}
+	*was_asked = asked != LIMIT_NONE;
+	return asked;
 }
 
 static int check_bounds(const struct limits *l, struct err *e)
@@ -37,19 +45,24 @@ static int check_bounds(const struct limits *l, struct err *e)
 int limits_decide(const struct request *req, const struct caller *who,
 		  const struct host_limits *host, struct limits *ret, struct err *e)
 {
-	struct limits l = {.grace_ms = req->grace_ms == LIMIT_UNSET ? 5000 : req->grace_ms};
-	bool *a = l.asked;
+	const uint64_t fallback[LIMIT_SETTINGS] = {
+		[LIMIT_WALL] = who->terminal ? 12 * HOUR_MS : HOUR_MS,
+		[LIMIT_CPU_TIME] = LIMIT_NONE,
+		[LIMIT_CPUS] = LIMIT_NONE,
+		[LIMIT_MEMORY] = who->ram_bytes / 4 * 3,
+		[LIMIT_PIDS] = 8192,
+		[LIMIT_DISK] = 16 * GIB,
+		[LIMIT_INODES] = 2000000,
+		[LIMIT_OUTPUT] = req->json ? MIB : LIMIT_NONE,
+		[LIMIT_GRACE] = 5000,
+	};
+	struct limits l = {.grace_ms = 0};
+	struct request asked = *req;
+	bool ignored = false;
 
-	l.value[LIMIT_WALL] =
-		choose(req->wall_ms, who->terminal ? 12 * HOUR_MS : HOUR_MS, &a[LIMIT_WALL]);
-	l.value[LIMIT_CPU_TIME] = choose(req->cpu_ms, LIMIT_NONE, &a[LIMIT_CPU_TIME]);
-	l.value[LIMIT_CPUS] = choose(req->cpus_milli, LIMIT_NONE, &a[LIMIT_CPUS]);
-	l.value[LIMIT_MEMORY] = choose(req->memory_bytes, who->ram_bytes / 4 * 3, &a[LIMIT_MEMORY]);
-	l.value[LIMIT_PIDS] = choose(req->pids, 8192, &a[LIMIT_PIDS]);
-	l.value[LIMIT_DISK] = choose(req->disk_bytes, 16 * GIB, &a[LIMIT_DISK]);
-	l.value[LIMIT_INODES] = choose(req->inodes, 2000000, &a[LIMIT_INODES]);
-	l.value[LIMIT_OUTPUT] =
-		choose(req->output_bytes, req->json ? MIB : LIMIT_NONE, &a[LIMIT_OUTPUT]);
+	for (unsigned int i = 0; i < LIMITS; i++)
+		l.value[i] = choose(req, i, *request_limit(&asked, i), fallback[i], &l.asked[i]);
+	l.grace_ms = choose(req, LIMIT_GRACE, req->grace_ms, fallback[LIMIT_GRACE], &ignored);
 	/* No more than the caller has: never a way out of limits that somebody set for it. */
 	if (host->max_memory < l.value[LIMIT_MEMORY])
 		l.value[LIMIT_MEMORY] = host->max_memory;

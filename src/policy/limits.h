@@ -14,18 +14,6 @@ enum grade {
 	GRADE_KERNEL,  /* cgroup, rlimit, tmpfs, timer of init */
 };
 
-enum limit_id {
-	LIMIT_WALL,
-	LIMIT_CPU_TIME,
-	LIMIT_CPUS,
-	LIMIT_MEMORY,
-	LIMIT_PIDS,
-	LIMIT_DISK,
-	LIMIT_INODES,
-	LIMIT_OUTPUT,
-	LIMITS,
-};
-
 extern const char *const limit_names[LIMITS];
 
 /* What this host offers, found by run/. */

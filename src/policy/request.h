@@ -18,17 +18,81 @@ enum mode { MODE_READ_ONLY, MODE_WORKSPACE_WRITE, MODE_FULL_ACCESS };
 /* Indices of the choices of --mode, in this order. */
 extern const char *const mode_names[];
 
+#define MODE_UNSET (-1) /* no option named one: the policy files decide */
+
+/* Who said something, from the weakest to the strongest. */
+enum policy_layer {
+	LAYER_BUILT_IN,
+	LAYER_USER,    /* the user's own file */
+	LAYER_PROJECT, /* .sandglass/policy.yaml of the source */
+	LAYER_PROFILE, /* --profile; what a file extends has the file's own layer */
+	LAYER_FILE,    /* --policy */
+	LAYER_OPTION,
+	POLICY_LAYERS,
+};
+
+enum path_access { ACCESS_READ, ACCESS_WRITE, ACCESS_HIDE, PATH_ACCESSES };
+
+/*
+ * A path that a policy file or a profile names. A path that does not exist is
+ * skipped. For the same path the higher layer counts, within one layer hide
+ * before read before write; of different ones the more specific.
+ */
+struct path_rule {
+	const char *path;   /* absolute (`~` and the source are put in), or a pattern `**\/...` */
+	const char *origin; /* for messages: "user /home/me/.config/sandglass/policy.yaml:7" */
+	uint8_t access;     /* enum path_access */
+	uint8_t layer;      /* enum policy_layer */
+	bool pattern;       /* resolved over the source */
+	bool narrow; /* of a file that can only narrow: a read takes writing away and shows nothing */
+};
+
+enum limit_id {
+	LIMIT_WALL,
+	LIMIT_CPU_TIME,
+	LIMIT_CPUS,
+	LIMIT_MEMORY,
+	LIMIT_PIDS,
+	LIMIT_DISK,
+	LIMIT_INODES,
+	LIMIT_OUTPUT,
+	LIMITS,
+	LIMIT_GRACE = LIMITS, /* no limit of its own, but set and narrowed like one */
+	LIMIT_SETTINGS,
+};
+
 struct request {
 	const char *source; /* --source, NULL: found */
 	const char *script; /* -c */
-	struct strlist read, write, env;
+	const char *policy; /* --policy, NULL: none */
+	struct strlist read, write, hide, env, profile;
 	uint64_t wall_ms, grace_ms, cpu_ms; /* LIMIT_UNSET: not asked for */
 	uint64_t cpus_milli, memory_bytes, pids, disk_bytes, inodes, output_bytes;
 	int mode, writes, approval, isolation;
 	bool no_source, json, quiet, tty, no_tty, full_access, help;
 	char **argv; /* operands */
 	int argc;
+	/* What policy files and profiles say (policy/apply.h); weaker than all options. */
+	const struct path_rule *rules;
+	size_t rule_count;
+	const char *const *file_env; /* NAME or NAME=VALUE */
+	size_t file_env_count;
+	uint32_t narrowed; /* bits 1 << limit_id: of a file that can only narrow */
 };
+
+/* Where the value of a limit is; the order of enum limit_id, grace last. */
+static inline uint64_t *request_limit(struct request *r, unsigned int id)
+{
+	uint64_t *const at[LIMIT_SETTINGS] = {
+		[LIMIT_WALL] = &r->wall_ms,    [LIMIT_CPU_TIME] = &r->cpu_ms,
+		[LIMIT_CPUS] = &r->cpus_milli, [LIMIT_MEMORY] = &r->memory_bytes,
+		[LIMIT_PIDS] = &r->pids,       [LIMIT_DISK] = &r->disk_bytes,
+		[LIMIT_INODES] = &r->inodes,   [LIMIT_OUTPUT] = &r->output_bytes,
+		[LIMIT_GRACE] = &r->grace_ms,
+	};
+
+	return at[id];
+}
 
 /* The defaults: what a call without any option asks for. */
 static inline struct request request_of_nothing(void)

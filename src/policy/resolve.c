@@ -103,8 +103,12 @@ static int step(struct walk *w, const char *name, const char *named, const struc
 		return fail(e, named, "too long");
 	w->done[parent_len] = '/';
 	memcpy(w->done + parent_len + 1, name, strlen(name) + 1);
-	if (lstat(w->done, &w->st) < 0)
-		return fail(e, named, strerror(errno));
+	if (lstat(w->done, &w->st) < 0) {
+		int sys = errno;
+		(void)fail(e, named, strerror(sys));
+		e->sys = sys;
+		return -1;
+	}
 	if (S_ISLNK(w->st.st_mode))
 		return follow(w, named, parent_len, e);
 	if (w->collect)

@@ -45,7 +45,7 @@ bool resolve_collect(const char *path, struct places *places, char ret[PATH_TEXT
 
 /*
  * Resolves `path` (relative to `cwd`). NOT_FOUND and friends come as
- * CONFIG_INVALID naming the path; a link inside `writable` is POLICY_DENIED.
+ * CONFIG_INVALID naming the path, with the errno; a link inside `writable` is POLICY_DENIED.
  */
 NODISCARD int resolve_path(const char *path, const char *cwd, const struct places *writable,
 			   struct resolved *ret, struct err *e);

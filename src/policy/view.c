@@ -196,6 +196,29 @@ static int check_grant(const struct resolved *r, const char *option, struct err 
 	return 0;
 }
 
+/* The higher layer counts, within one layer reading. */
+static int put_grant(struct view *v, const struct resolved *r, bool write, uint8_t layer,
+		     struct err *e)
+{
+	struct grant *g = NULL;
+
+	for (size_t i = 0; i < v->grant_count && !g; i++)
+		if (strcmp(v->grants[i].path, r->path) == 0)
+			g = &v->grants[i];
+	if (g && (g->layer > layer || (g->layer == layer && !g->write)))
+		return 0;
+	if (!g && v->grant_count == MAX_GRANTS)
+		return err_set(e, ERR_CONFIG_INVALID, "more than %u paths granted", MAX_GRANTS);
+	if (!g)
+		g = &v->grants[v->grant_count++];
+	memcpy(g->path, r->path, sizeof(r->path));
+	g->st = r->st;
+	g->write = write;
+	g->layer = layer;
+	g->linked = false;
+	return 0;
+}
+
 static int add_grants(struct view *v, const struct strlist *list, bool write,
 		      const struct caller *who, const struct refused *refused,
 		      const struct source *src, struct err *e)
@@ -205,27 +228,67 @@ static int add_grants(struct view *v, const struct strlist *list, bool write,
 	struct resolved r;
 
 	for (size_t i = 0; i < list->n; i++) {
-		if (v->grant_count == MAX_GRANTS)
-			return err_set(e, ERR_CONFIG_INVALID, "more than %u paths granted",
-				       MAX_GRANTS);
 		writable_places(v, src, &writable);
 		if (resolve_path(list->v[i], who->cwd, &writable, &r, e) < 0)
 			return err_wrap(e, "%s", option);
-		if (check_grant(&r, option, e) < 0 || refused_check(refused, option, &r, e) < 0)
+		if (check_grant(&r, option, e) < 0 || refused_check(refused, option, &r, e) < 0 ||
+		    put_grant(v, &r, write, LAYER_OPTION, e) < 0)
 			return -1;
-		struct grant *g = &v->grants[v->grant_count++];
-		memcpy(g->path, r.path, sizeof(r.path));
-		g->st = r.st;
-		g->write = write;
 	}
 	return 0;
 }
 
+/* What a file names need not be there, nor be reachable for who runs this. */
+static bool is_absent(const struct err *e)
+{
+	return e->sys == ENOENT || e->sys == ENOTDIR || e->sys == EACCES;
+}
+
+static int add_rule(struct view *v, const struct path_rule *rule, const struct refused *refused,
+		    const struct source *src, struct err *e)
+{
+	struct places writable;
+	struct resolved r;
+	struct err why;
+	char shown[SHOWN];
+
+	writable_places(v, src, &writable);
+	if (resolve_path(rule->path, NULL, &writable, &r, &why) < 0) {
+		if (is_absent(&why))
+			return 0;
+		*e = why;
+		return err_wrap(e, "%s", rule->origin);
+	}
+	/* A file that can only narrow takes writing away, it shows nothing. */
+	if (rule->narrow && !(src->given && path_is_below(src->path, r.path)))
+		return 0;
+	(void)term_escape_cut(shown, sizeof(shown), rule->origin, strlen(rule->origin));
+	if (check_grant(&r, shown, e) < 0 || refused_check(refused, shown, &r, e) < 0)
+		return -1;
+	return put_grant(v, &r, rule->access == ACCESS_WRITE, rule->layer, e);
+}
+
+static int add_rules(struct view *v, const struct request *req, bool write,
+		     const struct refused *refused, const struct source *src, struct err *e)
+{
+	for (size_t i = 0; i < req->rule_count; i++) {
+		const struct path_rule *rule = &req->rules[i];
+		if (rule->pattern || rule->access != (write ? ACCESS_WRITE : ACCESS_READ))
+			continue;
+		if (add_rule(v, rule, refused, src, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Writable ones first, whoever names them: no link in them is followed by the others. */
 int view_grants(struct view *v, const struct request *req, const struct caller *who,
 		const struct refused *refused, const struct source *src, struct err *e)
 {
 	if (add_grants(v, &req->write, true, who, refused, src, e) < 0 ||
-	    add_grants(v, &req->read, false, who, refused, src, e) < 0)
+	    add_rules(v, req, true, refused, src, e) < 0 ||
+	    add_grants(v, &req->read, false, who, refused, src, e) < 0 ||
+	    add_rules(v, req, false, refused, src, e) < 0)
 		return -1;
 	return 0;
 }
@@ -246,6 +309,7 @@ int view_link(struct view *v, const struct request *req, const struct caller *wh
 	memcpy(g->path, ret->common, sizeof(ret->common));
 	g->st = ret->st;
 	g->write = req->mode == MODE_WORKSPACE_WRITE;
+	g->layer = LAYER_BUILT_IN;
 	g->linked = true;
 	return 0;
 }
@@ -258,6 +322,15 @@ static int by_depth(const void *a, const void *b)
 	return strcmp(x->dst, y->dst);
 }
 
+/* A rule that reads the source's top itself takes writing away from all of it. */
+static bool is_source_closed(const struct view *v, const struct source *src)
+{
+	for (size_t i = 0; i < v->grant_count; i++)
+		if (!v->grants[i].write && strcmp(v->grants[i].path, src->path) == 0)
+			return true;
+	return false;
+}
+
 /* Whether the nearest of what holds a grant is writable. */
 static bool is_writable_there(const struct view *v, const struct source *src, const struct grant *g,
 			      bool read_only)
@@ -267,7 +340,7 @@ static bool is_writable_there(const struct view *v, const struct source *src, co
 
 	if (src->given && path_is_below(src->path, g->path)) {
 		nearest = strlen(src->path);
-		writable = !read_only;
+		writable = !read_only && !is_source_closed(v, src);
 	}
 	for (size_t i = 0; i < v->grant_count; i++) {
 		const struct grant *o = &v->grants[i];
@@ -289,6 +362,8 @@ static int add_places(struct view *v, const struct source *src, const struct vie
 	uint32_t write = read_only ? 0 : MOUNT_WRITE;
 	uint32_t map = ids->idmap ? MOUNT_IDMAP : 0;
 
+	if (src->given && is_source_closed(v, src))
+		write = 0;
 	if (src->given && view_bind(v, src->path, NULL, write | map, &src->st, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v->grant_count; i++) {

@@ -13,6 +13,7 @@
 struct grant {
 	char path[PATH_TEXT];
 	struct stat st;
+	uint8_t layer; /* enum policy_layer: who says so */
 	bool write;
 	bool linked; /* not asked for: the git directory that the source's `.git` names */
 };
@@ -23,7 +24,7 @@ struct view {
 	struct plan_mount mounts[MAX_PLAN_MOUNTS];
 	size_t n;
 	struct view_chunk *chunks;       /* owned texts */
-	struct grant grants[MAX_GRANTS]; /* --read and --write, resolved */
+	struct grant grants[MAX_GRANTS]; /* --read, --write and rules of files, resolved */
 	size_t grant_count;
 };
 
@@ -34,7 +35,10 @@ struct view_ids {
 	const char *session; /* UUID, for machine-id */
 };
 
-/* Checks and resolves --read and --write into v->grants. */
+/*
+ * Checks and resolves --read, --write and the rules of files into v->grants, each
+ * path once. Rules that hide and patterns are not grants.
+ */
 NODISCARD int view_grants(struct view *v, const struct request *req, const struct caller *who,
 			  const struct refused *refused, const struct source *src, struct err *e);
 

@@ -380,6 +380,90 @@ START_TEST(grants_taint)
 }
 END_TEST
 
+static const struct plan_mount *write_of(const char *path)
+{
+	const struct plan_mount *m = mount_at(path);
+
+	return m && (m->flags & MOUNT_WRITE) ? m : NULL;
+}
+
+/* What files name: the higher layer, within one layer reading; what is not there is skipped. */
+START_TEST(rules)
+{
+	struct caller who = somebody();
+	struct source src = source_here();
+	struct path_rule all[] = {
+		{.path = at("data/gone"), .access = ACCESS_READ, .layer = LAYER_USER},
+		{.path = at("data/file/x"), .access = ACCESS_READ, .layer = LAYER_USER},
+		{.path = at("data/deep"), .access = ACCESS_WRITE, .layer = LAYER_PROJECT},
+		{.path = at("data/deep"), .access = ACCESS_READ, .layer = LAYER_USER},
+		{.path = at("data/file"), .access = ACCESS_WRITE, .layer = LAYER_USER},
+		{.path = at("data/file"), .access = ACCESS_READ, .layer = LAYER_USER},
+		{.path = at("src/sub"), .access = ACCESS_READ, .layer = LAYER_USER},
+		{.path = "**/file", .access = ACCESS_READ, .layer = LAYER_USER, .pattern = true},
+	};
+	struct request req = request_of_nothing();
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		all[i].origin = "user /policy.yaml:3";
+	req.rules = all;
+	req.rule_count = ARRAY_LEN(all);
+	CK_WORKS(build(&req, &who, &src, &ids, &e), e);
+	ck_assert_ptr_null(mount_at(at("data/gone")));
+	ck_assert_ptr_nonnull(write_of(at("data/deep")));
+	ck_assert_ptr_nonnull(mount_at(at("data/file")));
+	ck_assert_ptr_null(write_of(at("data/file")));
+	ck_assert_ptr_nonnull(mount_at(at("src/sub")));
+	ck_assert_ptr_null(write_of(at("src/sub")));
+	ck_assert_ptr_nonnull(write_of(at("src")));
+	/* An option is above them all. */
+	req.write.v[req.write.n++] = "data/file";
+	CK_WORKS(build(&req, &who, &src, &ids, &e), e);
+	ck_assert_ptr_nonnull(write_of(at("data/file")));
+	/* The top itself: nothing is writable any more, but what is named below it. */
+	all[0] = (struct path_rule){.path = at("src"), .origin = "", .layer = LAYER_USER};
+	all[1] = (struct path_rule){.path = at("src/sub"),
+				    .origin = "",
+				    .access = ACCESS_WRITE,
+				    .layer = LAYER_PROJECT};
+	CK_WORKS(build(&req, &who, &src, &ids, &e), e);
+	ck_assert_ptr_null(write_of(at("src")));
+	ck_assert_ptr_nonnull(write_of(at("src/sub")));
+	/* Errors name the file. */
+	all[0] = (struct path_rule){.path = "/tmp", .origin = "user /p.yaml:9"};
+	CK_FAILS(build(&req, &who, &src, &ids, &e), e, ERR_CONFIG_INVALID, "/p.yaml:9");
+}
+END_TEST
+
+/* An untrusted file shows nothing, whatever it says; and a link that it names is not followed. */
+START_TEST(rules_narrow)
+{
+	struct caller who = somebody();
+	struct source src = source_here();
+	struct path_rule rule = {.path = at("data/file"),
+				 .origin = "project /p.yaml:2",
+				 .access = ACCESS_READ,
+				 .layer = LAYER_PROJECT};
+	struct request req = request_of_nothing();
+	struct err e;
+
+	req.rules = &rule;
+	req.rule_count = 1;
+	CK_WORKS(build(&req, &who, &src, &ids, &e), e);
+	ck_assert_ptr_nonnull(mount_at(at("data/file")));
+	rule.narrow = true;
+	CK_WORKS(build(&req, &who, &src, &ids, &e), e);
+	ck_assert_ptr_null(mount_at(at("data/file")));
+	rule.path = at("src/file");
+	CK_WORKS(build(&req, &who, &src, &ids, &e), e);
+	ck_assert_ptr_nonnull(mount_at(at("src/file")));
+	put_link("src/out", "../data/file");
+	rule.path = at("src/out");
+	CK_FAILS(build(&req, &who, &src, &ids, &e), e, ERR_POLICY_DENIED, "/p.yaml:2");
+}
+END_TEST
+
 START_TEST(limit_of_grants)
 {
 	struct caller who = somebody();
@@ -387,12 +471,18 @@ START_TEST(limit_of_grants)
 	struct request req = request_of_nothing();
 	struct err e;
 
+	static char names[MAX_GRANTS + 1][24];
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "data/%zu", i);
+		put_file(names[i], "x");
+	}
 	for (size_t i = 0; i < MAX_GRANTS; i++)
-		req.read.v[req.read.n++] = "data/file";
+		req.read.v[req.read.n++] = names[i];
 	view_release(&view);
 	CK_WORKS(view_grants(&view, &req, &who, &refused, &none, &e), e);
 	ck_assert_uint_eq(view.grant_count, MAX_GRANTS);
-	req.read.v[req.read.n++] = "data/file";
+	req.read.v[req.read.n++] = names[MAX_GRANTS];
 	view_release(&view);
 	CK_FAILS(view_grants(&view, &req, &who, &refused, &none, &e), e, ERR_CONFIG_INVALID,
 		 "more than 128 paths");
@@ -467,6 +557,8 @@ int main(void)
 	tcase_add_test(c, grants);
 	tcase_add_test(c, grants_refused);
 	tcase_add_test(c, grants_taint);
+	tcase_add_test(c, rules);
+	tcase_add_test(c, rules_narrow);
 	tcase_add_test(c, limit_of_grants);
 	tcase_add_test(c, limit_of_mounts);
 	tcase_add_test(c, covers);
