@@ -12,7 +12,7 @@
 #include "base/term.h"
 #include "cli/verbs.h"
 
-#define MAX_VERBS 64
+#define VERB_ROOM 64
 #define LIST_COLUMNS 80
 
 const struct opt help_options[] = {
@@ -40,9 +40,9 @@ static void list_subs(const struct usage *u, struct buf *out)
 		if (!u->subs[i]->later)
 			(void)buf_printf(out, "  %-10s %s\n", u->subs[i]->name,
 					 u->subs[i]->summary);
-	const char *names[MAX_VERBS];
+	const char *names[VERB_ROOM];
 	size_t n = 0;
-	for (size_t i = 0; u->subs[i] && n < MAX_VERBS; i++)
+	for (size_t i = 0; u->subs[i] && n < VERB_ROOM; i++)
 		if (u->subs[i]->later)
 			names[n++] = u->subs[i]->name;
 	usage_list_later(names, n, out);
@@ -97,11 +97,11 @@ int usage_show(const struct usage *u, int failed)
 int usage_unknown(const struct usage *u, const char *name)
 {
 	struct err e = {0};
-	const char *names[MAX_VERBS];
+	const char *names[VERB_ROOM];
 	size_t n = 0;
 	char shown[128];
 
-	for (; u->subs && u->subs[n] && n < MAX_VERBS; n++)
+	for (; u->subs && u->subs[n] && n < VERB_ROOM; n++)
 		names[n] = u->subs[n]->name;
 	const char *near = nearest(name, names, n);
 	(void)err_set(&e, ERR_CONFIG_INVALID, "unknown verb `%s %s`", u->name,

@@ -68,6 +68,92 @@ is=0
 [ -s "$tmp/codes" ] && [ ! -s "$tmp/why" ] || is=1
 ok "$is" "codes and kinds are those of sandglass-errors(7) ($(wc -l <"$tmp/codes"))" "$tmp/why"
 
+# Verbs that are there, by the list of the program; each with its page, or a part of sandglass(1).
+"$sandglass" help | sed -n '/^usage/,/^examples/s/^  \([a-z]*\)  .*/\1/p' >"$tmp/there"
+page() {
+	case $1 in
+	help | version) echo doc/sandglass.1.scd ;;
+	shell) echo doc/sandglass-run.1.scd ;;
+	*) echo "doc/sandglass-$1.1.scd" ;;
+	esac
+}
+: >"$tmp/why"
+while read -r verb; do
+	if [ ! -f "$(page "$verb")" ] || ! grep -q "^\*$verb\*" doc/sandglass.1.scd; then
+		echo "$verb" >>"$tmp/why"
+	fi
+done <"$tmp/there"
+is=0
+[ -s "$tmp/there" ] && [ ! -s "$tmp/why" ] || is=1
+ok "$is" "each verb has its page ($(wc -l <"$tmp/there"))" "$tmp/why"
+
+# Help: by the option and by the verb the same, narrow, and without anything that a terminal obeys.
+: >"$tmp/why"
+for verb in '' $(cat "$tmp/there"); do
+	"$sandglass" help $verb >"$tmp/help" 2>&1 || echo "help $verb: status $?" >>"$tmp/why"
+	if [ -n "$verb" ]; then
+		"$sandglass" "$verb" --help >"$tmp/help2" 2>&1 || echo "$verb --help: status $?" >>"$tmp/why"
+		cmp -s "$tmp/help" "$tmp/help2" || echo "$verb: two helps" >>"$tmp/why"
+		[ "$verb" = help ] || "$sandglass" "$verb" -h | cmp -s "$tmp/help" - || echo "$verb -h" >>"$tmp/why"
+	fi
+	LC_ALL=C.UTF-8 awk -v v="$verb" 'length($0) > 100 { print v ": " $0 }' "$tmp/help" >>"$tmp/why"
+	LC_ALL=C tr -d '\n\040-\176\200-\377' <"$tmp/help" | od -c | sed '$d' >>"$tmp/why"
+done
+is=0
+[ ! -s "$tmp/why" ] || is=1
+ok "$is" 'help of each verb, at most 100 columns' "$tmp/why"
+
+# says STATUS TEXT ARG…: the program ends with that status and its last lines say that.
+says() {
+	want=$1 text=$2
+	shift 2
+	status=0
+	"$sandglass" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
+	if [ "$status" -ne "$want" ] || ! grep -qF "$text" "$tmp/err" || [ -s "$tmp/out" ]; then
+		{ echo "$*: status $status"; cat "$tmp/out" "$tmp/err"; } >>"$tmp/why"
+	fi
+}
+: >"$tmp/why"
+says 2 'did you mean `run`?' rnu
+says 2 'did you mean `doctor`?' docter --json
+says 2 'unknown verb `make`' make test
+says 2 '`sandglass run --mode … CMD`' --mode read-only ls
+says 2 'did you mean `run`?' help rn
+says 2 '`help` takes two words at most' help run x y
+says 2 '`version` takes no argument' version please
+says 2 'did you mean --help?' version --hlep
+says 2 'did you mean --json?' doctor --jsn
+says 2 '`serve` is not in this version' help serve
+says 2 '`serve` is not in this version' serve
+says 125 'did you mean --timeout?' run --timout 5s true
+says 125 'did you mean read-only?' run --mode readonly true
+says 125 '`overlay` is not in this version' run --writes overlay true
+says 125 '`shell` takes no command' shell -c true
+is=0
+[ ! -s "$tmp/why" ] || is=1
+ok "$is" 'a verb, option or choice that is not there is named, with the nearest one' "$tmp/why"
+
+: >"$tmp/why"
+for words in help version 'help run' 'run --help' 'doctor --help' doctor; do
+	[ -w /dev/full ] || continue
+	status=0
+	"$sandglass" $words >/dev/full 2>"$tmp/err" || status=$?
+	case $status in
+	2 | 125) ;;
+	*) echo "$words >/dev/full: status $status" >>"$tmp/why" ;;
+	esac
+	grep -q '^sandglass: INTERNAL: write: No space left' "$tmp/err" || cat "$tmp/err" >>"$tmp/why"
+	# A pipe that nobody reads ends it by SIGPIPE, or with an error where that is ignored.
+	perl -e '$SIG{PIPE} = "DEFAULT"; pipe(R, W); close R; open STDOUT, ">&", \*W; exec @ARGV' \
+		"$sandglass" $words 2>"$tmp/err" && echo "$words: closed pipe: status 0" >>"$tmp/why"
+	perl -e '$SIG{PIPE} = "IGNORE"; pipe(R, W); close R; open STDOUT, ">&", \*W; exec @ARGV' \
+		"$sandglass" $words 2>"$tmp/err" && echo "$words: closed pipe: status 0" >>"$tmp/why"
+	grep -q '^sandglass: INTERNAL: write: Broken pipe' "$tmp/err" || cat "$tmp/err" >>"$tmp/why"
+done
+is=0
+[ ! -s "$tmp/why" ] || is=1
+ok "$is" 'output that cannot be written is an error' "$tmp/why"
+
 "$sandglass" doctor --json >"$tmp/doctor" || true
 grep -oE '"[a-z_]+":\{"available"' "$tmp/doctor" | sed 's/"\([a-z_]*\)".*/\1/' >"$tmp/features"
 all "$tmp/features" doc/sandglass-doctor.1.scd 'features are in sandglass-doctor(1)'
