@@ -123,7 +123,8 @@ void devices_open_pty(struct core *c)
 	if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
 		core_die(STAGE_PTY, errno, "prepare the pty");
 	c->pty_slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (c->pty_slave < 0)
+	/* Init leads the session: a command whose parent is not in it could not be stopped by a key. */
+	if (c->pty_slave < 0 || setsid() < 0 || ioctl(c->pty_slave, TIOCSCTTY, 0) < 0)
 		core_die(STAGE_PTY, errno, "open the pty");
 	report_pty(master);
 	(void)close(master);

@@ -42,6 +42,7 @@ struct init {
 	enum phase phase;
 	pid_t tool;
 	bool tool_done;
+	bool held; /* stopped by an order */
 	bool bare;
 	int status;
 	uint32_t flags;
@@ -180,12 +181,19 @@ static _Noreturn void finish(struct init *in)
 static bool reap(struct init *in)
 {
 	int status = 0;
+	int options = in->c->pty_slave >= 0 ? WNOHANG | WUNTRACED : WNOHANG;
 	pid_t pid = 1;
 
 	for (int n = 0; n < MAX_REAPS && pid > 0; n++) {
-		pid = waitpid(-1, &status, WNOHANG);
+		pid = waitpid(-1, &status, options);
 		if (pid <= 0 || pid != in->tool)
 			continue;
+		if (WIFSTOPPED(status)) { /* with it the caller's job stops */
+			struct report r = {.kind = REPORT_STOP, .status = WSTOPSIG(status)};
+			if (!in->held && in->phase == PHASE_RUN)
+				report_send(&r);
+			continue;
+		}
 		in->tool_done = true;
 		in->status = status;
 	}
@@ -221,12 +229,12 @@ static void on_order(struct init *in)
 		in->deadline_ms = 0;
 		break;
 	case ORDER_STOP:
-		signal_all(in, SIGSTOP);
-		break;
 	case ORDER_CONT:
-		signal_all(in, SIGCONT);
+		in->held = o.kind == ORDER_STOP;
+		signal_all(in, in->held ? SIGSTOP : SIGCONT);
 		break;
 	case ORDER_PLAN:
+	case ORDER_TTY:
 		break;
 	}
 }
@@ -348,6 +356,7 @@ static _Noreturn void loop(struct init *in, int signal_fd)
 static _Noreturn void start(struct init *in)
 {
 	struct core *c = in->c;
+	struct order first;
 	sigset_t mask;
 
 	(void)sigfillset(&mask);
@@ -361,6 +370,8 @@ static _Noreturn void start(struct init *in)
 	c->landlock_abi = in->bare ? 0 : landlock_version();
 	in->wall_ms = after(c->p->n.wall_ms);
 	in->watch.next_ms = !in->bare && watch_needed(c) ? after(WATCH_FIRST_MS) : NEVER;
+	if (c->pty_slave >= 0) /* until ORDER_TTY, or whatever else is the front's will */
+		(void)!recv(CORE_FD_CTL, &first, sizeof(first), MSG_PEEK);
 	in->tool = spawn_fork();
 	if (in->tool < 0)
 		core_die(STAGE_FORK, errno, "fork");
@@ -371,8 +382,6 @@ static _Noreturn void start(struct init *in)
 		(void)close(STDIN_FILENO);
 	(void)close(STDOUT_FILENO);
 	(void)close(STDERR_FILENO);
-	if (c->pty_slave >= 0)
-		(void)close(c->pty_slave);
 	loop(in, signal_fd);
 }
 

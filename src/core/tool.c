@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -36,8 +35,8 @@ static void take_terminal(const struct core *c)
 {
 	if (!(c->p->n.flags & PLAN_TTY))
 		return;
-	if (ioctl(c->pty_slave, TIOCSCTTY, 0) < 0)
-		core_die(STAGE_PTY, errno, "controlling terminal");
+	if (setpgid(0, 0) < 0 || tcsetpgrp(c->pty_slave, getpid()) < 0)
+		core_die(STAGE_PTY, errno, "foreground of the terminal");
 	for (int fd = 0; fd <= 2; fd++)
 		if (dup2(c->pty_slave, fd) < 0)
 			core_die(STAGE_PTY, errno, "stdio");
@@ -168,10 +167,10 @@ _Noreturn void tool_run(const struct core *c)
 {
 	const char *name = c->p->argv[0];
 
+	take_terminal(c); /* while SIGTTOU is blocked */
 	reset_signals();
-	if (setsid() < 0)
+	if (!(c->p->n.flags & PLAN_TTY) && setsid() < 0)
 		core_die(STAGE_FORK, errno, "setsid");
-	take_terminal(c);
 	if (chdir(c->p->cwd) < 0)
 		core_die(STAGE_CWD, errno, c->p->cwd);
 	rlimit_apply(c);

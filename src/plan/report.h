@@ -57,6 +57,7 @@ enum report_kind {
 	REPORT_EXEC,  /* sys: execve failed; text is the path tried */
 	REPORT_EXIT,  /* status of wait(2), flags, usage */
 	REPORT_USAGE, /* usage as the launcher saw it, last message */
+	REPORT_STOP,  /* with PLAN_TTY: a signal, `status`, has stopped the command */
 };
 
 enum report_flag {
@@ -96,6 +97,7 @@ enum order_kind {
 	ORDER_STOP,   /* stop the whole tree */
 	ORDER_CONT,   /* and let it go on */
 	ORDER_PLAN,   /* to the launcher, first of all: the plan is complete; value: PLAN_VERSION */
+	ORDER_TTY,    /* the pty of REPORT_PTY is as it should be: the command may start */
 };
 
 struct order {

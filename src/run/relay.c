@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/num.h"
+#include "run/terminal.h"
 
 #define VEOF_BYTE 4 /* Ctrl-D, as new terminals have it */
 #define AGAIN_MS 500u
@@ -27,7 +28,7 @@ bool relay_init(struct relay *r, int from, int to, struct capture *capture)
 	return r->data != NULL;
 }
 
-static void end(struct relay *r)
+void relay_end(struct relay *r)
 {
 	if (r->from > 2)
 		(void)close(r->from);
@@ -38,12 +39,10 @@ static void end(struct relay *r)
 	}
 }
 
-static bool in_background(const struct relay *r)
+static bool is_away(const struct relay *r)
 {
-	if (!r->from_terminal)
-		return false;
-	pid_t group = tcgetpgrp(r->from);
-	return group >= 0 && group != getpgrp();
+	return r->from_terminal &&
+	       (!terminal_is_ours(r->from) || (r->by_line && terminal_is_keyed(r->from)));
 }
 
 uint64_t relay_say_end(struct relay *r, uint64_t now_ms)
@@ -63,13 +62,14 @@ uint64_t relay_say_end(struct relay *r, uint64_t now_ms)
 	return r->again_ms;
 }
 
-size_t relay_poll(const struct relay *r, struct pollfd *fds)
+size_t relay_poll(struct relay *r, struct pollfd *fds)
 {
 	if (r->n > r->at) {
 		fds[0] = (struct pollfd){.fd = r->to, .events = POLLOUT};
 		return 1;
 	}
-	if (r->from < 0 || in_background(r))
+	r->away = r->from >= 0 && is_away(r);
+	if (r->from < 0 || r->away)
 		return 0;
 	fds[0] = (struct pollfd){.fd = r->from, .events = POLLIN};
 	return 1;
@@ -84,7 +84,8 @@ static void drain(struct relay *r)
 		return;
 	if (n < 0) { /* nobody reads any more: the writer learns it as from a pipe */
 		r->at = r->n = 0;
-		end(r);
+		r->gone = !r->is_input;
+		relay_end(r);
 		return;
 	}
 	r->at += (size_t)n;
@@ -92,14 +93,18 @@ static void drain(struct relay *r)
 		r->at = r->n = 0;
 }
 
-static void fill(struct relay *r)
+static void fill(struct relay *r, bool hung_up)
 {
+	/* It may have become somebody else's since we asked to wait. */
+	if (is_away(r))
+		return;
 	ssize_t n = read(r->from, r->data, RELAY_BYTES);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || (errno == EIO && is_away(r))))
 		return;
 	if (n <= 0) { /* end of file; EIO is how a pty says it */
-		end(r);
+		r->gone = r->from_terminal && hung_up;
+		relay_end(r);
 		if (r->to_pty) { /* ends an open line first, then the input (termios(3), VEOF) */
 			r->n = r->last && r->last != '\n' ? 2 : 1;
 			memset(r->data, VEOF_BYTE, r->n);
@@ -122,14 +127,14 @@ void relay_step(struct relay *r, const struct pollfd *fds, size_t n)
 		if (r->n > r->at)
 			drain(r);
 		else
-			fill(r);
+			fill(r, fds[0].revents & POLLHUP);
 	}
 }
 
 void relay_release(struct relay *r)
 {
 	r->close_to = true;
-	end(r);
+	relay_end(r);
 	free(r->data);
 	r->data = NULL;
 }

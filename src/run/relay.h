@@ -17,11 +17,15 @@ struct relay {
 	int from; /* -1: over */
 	int to;   /* -1: into `capture`, or nowhere once it has failed */
 	struct capture *capture;
+	bool is_input;      /* for the command; else from it */
 	bool close_to;      /* end of file on `from` closes `to` */
 	bool to_pty;        /* end of file on `from` is the terminal's end-of-file character */
 	char last;          /* byte read */
 	uint64_t again_ms;  /* when the end of file is said again, 0: not ended */
 	bool from_terminal; /* read only in the foreground, else we would be stopped */
+	bool by_line;       /* and only while nobody else reads it key by key */
+	bool away;          /* it is not ours to read just now */
+	bool gone;          /* the terminal is there no more, or nobody reads `to` */
 	size_t chunk;       /* most bytes of one write: PIPE_BUF where a write may block */
 	char *data;
 	size_t at, n;
@@ -35,7 +39,9 @@ bool relay_init(struct relay *r, int from, int to, struct capture *capture);
  */
 uint64_t relay_say_end(struct relay *r, uint64_t now_ms);
 /* What to poll for: fills at most one entry, returns how many. */
-size_t relay_poll(const struct relay *r, struct pollfd *fds);
+size_t relay_poll(struct relay *r, struct pollfd *fds);
 /* After poll: moves what can be moved. */
 void relay_step(struct relay *r, const struct pollfd *fds, size_t n);
+/* No more is read; what was read before may still go out. */
+void relay_end(struct relay *r);
 void relay_release(struct relay *r);

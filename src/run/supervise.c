@@ -6,30 +6,30 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "run/job.h"
 #include "run/relay.h"
+#include "run/terminal.h"
 
 #define FD_SAFE 16 /* ours stay above the numbers that core is given */
 #define MAX_DRAIN_MS 500u
 #define USUAL_PLAN_BYTES 24576u /* more than most need; a page of it costs only when it is used */
 #define BACKSTOP_MS 3000u
-#define FOREGROUND_MS 1000u
+#define FOREGROUND_MS 250u /* how long a job that comes to the front waits for its keys */
 #define MAX_RELAYS 3
 
 struct super {
@@ -43,8 +43,7 @@ struct super {
 	struct relay relay[MAX_RELAYS];
 	size_t relays;
 	int child_fd[3]; /* what core gets as 0 to 2 */
-	struct termios saved;
-	bool raw;
+	struct terminal terminal;
 	uint64_t over_ms; /* when draining ends; LIMIT_NONE while core lives */
 	uint64_t kill_ms; /* init should have ended the tree by then: core is killed */
 	uint64_t
@@ -115,6 +114,30 @@ static int add_relay(struct super *s, int from, int to, struct capture *c, struc
 	return 0;
 }
 
+/* A terminal of the caller is read and written so that neither ever blocks us. */
+static int never_blocks(int fd)
+{
+	int again = terminal_reopen(fd);
+
+	return again < 0 ? fd : high(again);
+}
+
+/* What the caller gives: stdin. */
+static int add_input(struct super *s, int to, bool to_pty, struct err *e)
+{
+	bool terminal = isatty(STDIN_FILENO);
+
+	if (add_relay(s, terminal ? never_blocks(STDIN_FILENO) : STDIN_FILENO, to, NULL, e) < 0)
+		return -1;
+	struct relay *r = &s->relay[s->relays - 1];
+	r->is_input = true;
+	r->from_terminal = terminal;
+	r->by_line = terminal && !to_pty && !terminal_is_keyed(STDIN_FILENO);
+	r->to_pty = to_pty;
+	r->close_to = !to_pty;
+	return 0;
+}
+
 /* A pipe of ours; `mine` is the end that stays here. */
 static int make_pipe(int fd, int *ret_theirs, int *ret_mine, struct err *e)
 {
@@ -155,14 +178,15 @@ static int wire_one(struct super *s, int fd, struct err *e)
 		return -1;
 	if (fd == 0) {
 		(void)fcntl(mine, F_SETFL, O_WRONLY | O_NONBLOCK);
-		if (add_relay(s, 0, mine, NULL, e) < 0)
-			return -1;
-		s->relay[s->relays - 1].close_to = true;
-		s->relay[s->relays - 1].from_terminal = isatty(0);
-		return 0;
+		return add_input(s, mine, false, e);
 	}
 	bool keep = j->io.way[fd] == STDIO_CAPTURE;
-	return add_relay(s, mine, keep ? -1 : fd, keep ? &j->capture[fd - 1] : NULL, e);
+	if (add_relay(s, mine, keep ? -1 : fd, keep ? &j->capture[fd - 1] : NULL, e) < 0)
+		return -1;
+	struct relay *r = &s->relay[s->relays - 1];
+	if (!keep && r->chunk == PIPE_BUF)
+		r->to = never_blocks(fd);
+	return 0;
 }
 
 static int wire(struct super *s, struct err *e)
@@ -238,36 +262,23 @@ static void order(const struct super *s, enum order_kind kind, uint32_t value)
 		(void)send(s->ctl, &o, sizeof(o), MSG_NOSIGNAL); /* gone: its reports tell */
 }
 
-static void set_raw(struct super *s)
+/*
+ * We were told to stop, or `by`, a signal, has stopped the command: then nobody
+ * inside will go on with it, and the caller's shell is to have its prompt.
+ */
+static void stop_here(struct super *s, int by)
 {
-	struct termios t;
-
-	/* In the background the terminal is somebody else's. */
-	if (s->raw || tcgetpgrp(0) != getpgrp() || tcgetattr(0, &s->saved) < 0)
-		return;
-	t = s->saved;
-	cfmakeraw(&t);
-	s->raw = tcsetattr(0, TCSADRAIN, &t) == 0;
-}
-
-static void unset_raw(struct super *s)
-{
-	/* What a terminal answered too late must not reach the caller's shell as keys. */
-	if (s->raw)
-		(void)tcsetattr(0, TCSAFLUSH, &s->saved);
-	s->raw = false;
-}
-
-static void stop_here(struct super *s)
-{
-	bool was_raw = s->raw;
+	pid_t job = tcgetpgrp(STDIN_FILENO);
 
 	order(s, ORDER_STOP, 0);
-	unset_raw(s);
-	(void)raise(SIGSTOP);
-	if (was_raw)
-		set_raw(s);
-	order(s, ORDER_CONT, 0);
+	terminal_leave(&s->terminal);
+	/* A key is for the whole job: with a pipeline or a script around us, for those too. */
+	bool stopped = (!by || job >= 0) && terminal_stop(by && job == getpgrp());
+	if (s->pty >= 0)
+		terminal_enter(&s->terminal, s->pty);
+	/* What stops itself where nobody can continue it stays so, as it would without us. */
+	if (stopped || !by || by == SIGTSTP)
+		order(s, ORDER_CONT, 0);
 }
 
 /* Init keeps the deadlines; should it be kept from that, so do we, a little later. */
@@ -311,8 +322,6 @@ static void on_backstop(struct super *s)
 
 static void on_signal(struct super *s, int sig)
 {
-	struct winsize size;
-
 	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
 		if (sig != told[i])
 			continue;
@@ -329,11 +338,11 @@ static void on_signal(struct super *s, int sig)
 	if (sig == SIGCHLD)
 		on_child(s);
 	if (sig == SIGTSTP)
-		stop_here(s);
+		stop_here(s, 0);
 	if (sig == SIGCONT && s->pty >= 0)
-		set_raw(s);
-	if (sig == SIGWINCH && s->pty >= 0 && ioctl(0, TIOCGWINSZ, &size) == 0)
-		(void)ioctl(s->pty, TIOCSWINSZ, &size);
+		terminal_enter(&s->terminal, s->pty);
+	if (sig == SIGWINCH && s->pty >= 0)
+		terminal_copy_size(s->pty);
 	if (sig == SIGWINCH && s->pty < 0)
 		order(s, ORDER_SIGNAL, SIGWINCH);
 }
@@ -345,12 +354,27 @@ static void take_pty(struct super *s, int fd)
 	s->pty = high(fd);
 	int copy = fcntl(s->pty, F_DUPFD_CLOEXEC, FD_SAFE);
 	(void)fcntl(s->pty, F_SETFL, O_RDWR | O_NONBLOCK);
-	set_raw(s);
-	if (copy < 0 || add_relay(s, 0, s->pty, NULL, &ignored) < 0)
-		return;
-	s->relay[s->relays - 1].from_terminal = isatty(0);
-	s->relay[s->relays - 1].to_pty = true;
-	(void)add_relay(s, copy, 1, NULL, &ignored);
+	terminal_copy_size(s->pty);
+	terminal_copy_settings(s->pty);
+	terminal_enter(&s->terminal, s->pty);
+	if (copy >= 0 && add_input(s, s->pty, true, &ignored) == 0)
+		(void)add_relay(s, copy, never_blocks(STDOUT_FILENO), NULL, &ignored);
+	order(s, ORDER_TTY, 0);
+}
+
+/* The caller's side is gone: to the command as if its terminal were. */
+static void hang_up(struct super *s)
+{
+	for (size_t i = 0; i < s->relays; i++) {
+		struct relay *r = &s->relay[i];
+		r->close_to |= r->is_input;
+		r->n = r->is_input ? r->at : r->n;
+		relay_end(r);
+	}
+	s->pty = -1; /* closed with the input */
+	/* The kernel tells only the leader of the session, which is init. */
+	order(s, ORDER_SIGNAL, SIGHUP);
+	order(s, ORDER_SIGNAL, SIGCONT);
 }
 
 static void take_report(struct super *s, const struct report *r, int fd)
@@ -383,6 +407,9 @@ static void take_report(struct super *s, const struct report *r, int fd)
 	case REPORT_USAGE:
 		o->usage = *r;
 		o->have_usage = true;
+		return;
+	case REPORT_STOP:
+		stop_here(s, r->status);
 		return;
 	}
 }
@@ -430,12 +457,20 @@ static bool has_output(const struct super *s)
 {
 	for (size_t i = 0; i < s->relays; i++) {
 		const struct relay *r = &s->relay[i];
-		if (r->from == 0 || r->close_to)
-			continue;
-		if (r->from >= 0 || r->n > r->at)
+		if (!r->is_input && (r->from >= 0 || r->n > r->at))
 			return true;
 	}
 	return false;
+}
+
+/* Output that a reader has not taken yet. He may be slow, but not for one who wants us to end. */
+static bool is_held_up(const struct super *s)
+{
+	bool held = false;
+
+	for (size_t i = 0; i < s->relays; i++)
+		held |= !s->relay[i].is_input && s->relay[i].n > s->relay[i].at;
+	return held && !s->j->out.told_signal;
 }
 
 /*
@@ -468,8 +503,10 @@ static bool wait_for_turn(struct super *s, struct turn *t)
 	uint64_t now = clock_mono_ms();
 	uint64_t until = s->kill_ms < s->gone_ms ? s->kill_ms : s->gone_ms;
 
+	if (s->ctl < 0 && is_held_up(s))
+		s->over_ms = now + MAX_DRAIN_MS; /* counts from when he goes on */
 	if (s->ctl < 0)
-		until = s->over_ms;
+		until = is_held_up(s) ? LIMIT_NONE : s->over_ms;
 	t->fds[0] = (struct pollfd){.fd = s->ctl, .events = POLLIN};
 	t->fds[1] = (struct pollfd){.fd = s->signals, .events = POLLIN};
 	t->fds[2] =
@@ -479,11 +516,13 @@ static bool wait_for_turn(struct super *s, struct turn *t)
 	for (size_t i = 0; i < t->relays; i++) {
 		struct relay *r = &s->relay[i];
 		uint64_t again = relay_say_end(r, now);
+		bool was_away = r->away;
 		t->used[i] = relay_poll(r, &t->fds[t->n]);
 		t->n += t->used[i];
-		/* A terminal that we may not read now: somebody may bring us to the front. */
-		if (!t->used[i] && r->from_terminal && r->from >= 0)
+		if (r->away) /* somebody may bring us to the front */
 			again = clock_deadline(now, FOREGROUND_MS);
+		else if (was_away && r->to_pty && s->pty >= 0)
+			terminal_enter(&s->terminal, s->pty);
 		until = again < until ? again : until;
 	}
 	return poll(t->fds, t->n, clock_poll_timeout(now, until)) >= 0 || errno == EINTR;
@@ -500,6 +539,9 @@ static void take_turn(struct super *s, const struct turn *t)
 		relay_step(&s->relay[i], &t->fds[at], t->used[i]);
 		at += t->used[i];
 	}
+	for (size_t i = 0; s->pty >= 0 && i < t->relays; i++)
+		if (s->relay[i].gone)
+			hang_up(s);
 	while (t->fds[1].revents && read(s->signals, &info, sizeof(info)) == sizeof(info))
 		on_signal(s, (int)info.ssi_signo);
 	if (t->fds[0].revents)
@@ -511,7 +553,7 @@ static void loop(struct super *s)
 {
 	struct turn t;
 
-	while (s->ctl >= 0 || (has_output(s) && clock_mono_ms() < s->over_ms)) {
+	while (s->ctl >= 0 || (has_output(s) && (is_held_up(s) || clock_mono_ms() < s->over_ms))) {
 		if (!wait_for_turn(s, &t))
 			return;
 		take_turn(s, &t);
@@ -621,7 +663,7 @@ int job_run(struct job *j, struct err *e)
 	set_backstop(s, j->limits.value[LIMIT_WALL]);
 	order(s, ORDER_PLAN, PLAN_VERSION);
 	loop(s);
-	unset_raw(s);
+	terminal_leave(&s->terminal);
 	give_back_offset(j);
 	if (j->guard)
 		guard_attach(j->guard, -1); /* nothing is put back any more */
