@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints src/core's system call filter as a header: a binary tree of ranges of
+ * Prints src/core's system call filters as a header: binary trees of ranges of
  * system call numbers, so that a call costs about eight comparisons and the
  * kernel's per-number cache is built quickly. Compiled and run at build time
  * for the machine's own architecture.
  *
  * The list below is the whole policy: what is not named is allowed, up to the
  * last number known here; later numbers give ENOSYS, so that programs fall back.
+ * Where Landlock alone is the boundary, a second list replaces some of its rules
+ * and adds others: no namespace keeps the host's sockets, queues and processes
+ * away there.
  */
 #include <asm/unistd.h>
 #include <errno.h>
@@ -55,6 +58,11 @@ enum test {
 	INIT,            /* refuse if argument `arg` is pid 1 */
 	PRLIMIT,         /* refuse pid 1; a new core limit is taken as set */
 	CORE_LIMIT,      /* argument 0 is RLIMIT_CORE: taken as set */
+	NOT_STREAM_PAIR, /* refuse unless arguments 0 and 1 are AF_UNIX, stream or seqpacket */
+	NOT_SELF,        /* refuse if argument `arg` is not 0, which is the caller */
+	PRLIMIT_SELF,    /* the same, and a new core limit is taken as set */
+	WHO_SELF,        /* argument 1 is not the caller, or argument 0 says `arg`: all of a user */
+	OPEN_RUNG,       /* SETID_CREATE, or cuts a file that is opened for reading */
 	WHO, /* argument 0 says what argument 1 is: refuse pid 1 (kind `arg`) and users (`arg` + 2) */
 };
 
@@ -162,6 +170,52 @@ static const struct rule rules[] = {
 	{__NR_renameat2, EINVAL, WHITEOUT, 4},
 };
 
+/*
+ * Without namespaces. No socket at all but pairs that cannot be given an
+ * address: Landlock holds TCP only, and a datagram pair reaches any name.
+ */
+static const struct rule rung[] = {
+	{__NR_socket, EPERM, ALWAYS, 0},
+	{__NR_socketpair, EPERM, NOT_STREAM_PAIR, 0},
+	{__NR_connect, EPERM, ALWAYS, 0},
+	{__NR_bind, EPERM, ALWAYS, 0},
+	{__NR_listen, EPERM, ALWAYS, 0},
+	/* System V objects and POSIX queues are the host's */
+	{__NR_shmget, ENOSYS, ALWAYS, 0},
+	{__NR_shmat, ENOSYS, ALWAYS, 0},
+	{__NR_shmctl, ENOSYS, ALWAYS, 0},
+	{__NR_shmdt, ENOSYS, ALWAYS, 0},
+	{__NR_semget, ENOSYS, ALWAYS, 0},
+	{__NR_semop, ENOSYS, ALWAYS, 0},
+	{__NR_semtimedop, ENOSYS, ALWAYS, 0},
+	{__NR_semctl, ENOSYS, ALWAYS, 0},
+	{__NR_msgget, ENOSYS, ALWAYS, 0},
+	{__NR_msgsnd, ENOSYS, ALWAYS, 0},
+	{__NR_msgrcv, ENOSYS, ALWAYS, 0},
+	{__NR_msgctl, ENOSYS, ALWAYS, 0},
+	{__NR_mq_open, ENOSYS, ALWAYS, 0},
+	{__NR_mq_unlink, ENOSYS, ALWAYS, 0},
+	/* the user's other processes are in reach: nobody limits them or slows them down */
+	{__NR_prlimit64, EPERM, PRLIMIT_SELF, 0},
+	{__NR_setpriority, EPERM, WHO_SELF, 2 /* PRIO_USER */},
+	{__NR_ioprio_set, EPERM, WHO_SELF, 3 /* IOPRIO_WHO_USER */},
+	{__NR_sched_setscheduler, EPERM, NOT_SELF, 0},
+	{__NR_sched_setparam, EPERM, NOT_SELF, 0},
+	{__NR_sched_setattr, EPERM, NOT_SELF, 0},
+	{__NR_sched_setaffinity, EPERM, NOT_SELF, 0},
+	{__NR_migrate_pages, EPERM, NOT_SELF, 0},
+	{__NR_move_pages, EPERM, NOT_SELF, 0},
+#ifdef __x86_64__
+	{__NR_open, EPERM, OPEN_RUNG, 2},
+#endif
+	{__NR_openat, EPERM, OPEN_RUNG, 3},
+};
+
+/* Before Landlock ABI 3 (Linux 6.2) nothing else holds this one, wherever the file is. */
+static const struct rule rung_old[] = {
+	{__NR_truncate, EPERM, ALWAYS, 0},
+};
+
 struct insn {
 	unsigned int code, jt, jf, k;
 };
@@ -213,6 +267,59 @@ static void emit_match(struct code *c, const unsigned int *values, unsigned int 
 	}
 }
 
+static void emit_families(struct code *c)
+{
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
+	emit(c, JEQ, 7, 0, 1 /* UNIX */);
+	emit(c, JEQ, 6, 0, 2 /* INET */);
+	emit(c, JEQ, 5, 0, 10 /* INET6 */);
+	emit(c, JEQ, 0, 5, 16 /* NETLINK, and there only: */);
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(2));
+	emit(c, JEQ, 2, 0, 0 /* ROUTE */);
+	emit(c, JEQ, 1, 0, 4 /* SOCK_DIAG */);
+	emit(c, JEQ, 0, 1, 15 /* KOBJECT_UEVENT */);
+}
+
+/* Only for the caller itself, or not for init; a new core limit is taken as set. */
+static void emit_prlimit(struct code *c, int self)
+{
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
+	if (self)
+		emit(c, JEQ, 0, 8, 0);
+	else
+		emit(c, JEQ, 8, 0, 1 /* init */);
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(1));
+	emit(c, JEQ, 0, 5, 4 /* RLIMIT_CORE */);
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(2));
+	emit(c, JEQ, 0, 2, 0);
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(2) + 4);
+	emit(c, JEQ, 1, 0, 0);
+	emit(c, RET, 0, 0, SECCOMP_RET_ERRNO); /* with 0: done */
+}
+
+static void emit_pair(struct code *c)
+{
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
+	emit(c, JEQ, 0, 5, 1 /* AF_UNIX */);
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(1));
+	emit(c, AND, 0, 0, 0xf /* the type without its flags */);
+	emit(c, JEQ, 1, 0, 1 /* SOCK_STREAM */);
+	emit(c, JEQ, 0, 1, 5 /* SOCK_SEQPACKET */);
+}
+
+static void emit_open_rung(struct code *c, int arg)
+{
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(arg - 1));
+	emit(c, JSET, 0, 3, 01000u /* O_TRUNC */);
+	emit(c, AND, 0, 0, 03u /* O_ACCMODE */);
+	emit(c, JEQ, 6, 0, 0 /* O_RDONLY */);
+	emit(c, JEQ, 5, 0, 3 /* neither, for ioctl alone: open(2) */);
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(arg - 1));
+	emit(c, JSET, 0, 2, CREATE_BITS);
+	emit(c, LD_W_ABS, 0, 0, LOW_WORD(arg));
+	emit(c, JSET, 1, 0, SET_ID);
+}
+
 static void leaf(struct code *c, const struct rule *r)
 {
 	static const unsigned int local[] = {1 /* UNIX */};
@@ -247,17 +354,6 @@ static void leaf(struct code *c, const struct rule *r)
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
 		emit(c, JSET, 1, 0, SET_ID);
 		break;
-	case NOT_FAMILY:
-		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
-		emit(c, JEQ, 7, 0, 1 /* UNIX */);
-		emit(c, JEQ, 6, 0, 2 /* INET */);
-		emit(c, JEQ, 5, 0, 10 /* INET6 */);
-		emit(c, JEQ, 0, 5, 16 /* NETLINK, and there only: */);
-		emit(c, LD_W_ABS, 0, 0, LOW_WORD(2));
-		emit(c, JEQ, 2, 0, 0 /* ROUTE */);
-		emit(c, JEQ, 1, 0, 4 /* SOCK_DIAG */);
-		emit(c, JEQ, 0, 1, 15 /* KOBJECT_UEVENT */);
-		break;
 	case NOT_UNIX:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
 		emit_match(c, local, 1, 0);
@@ -283,15 +379,17 @@ static void leaf(struct code *c, const struct rule *r)
 		emit(c, JEQ, 1, 0, 1);
 		break;
 	case PRLIMIT:
-		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
-		emit(c, JEQ, 8, 0, 1);
-		emit(c, LD_W_ABS, 0, 0, LOW_WORD(1));
-		emit(c, JEQ, 0, 5, 4 /* RLIMIT_CORE */);
-		emit(c, LD_W_ABS, 0, 0, LOW_WORD(2));
-		emit(c, JEQ, 0, 2, 0);
-		emit(c, LD_W_ABS, 0, 0, LOW_WORD(2) + 4);
-		emit(c, JEQ, 1, 0, 0);
-		emit(c, RET, 0, 0, SECCOMP_RET_ERRNO); /* with 0: done */
+	case PRLIMIT_SELF:
+		emit_prlimit(c, r->test == PRLIMIT_SELF);
+		break;
+	case NOT_FAMILY:
+		emit_families(c);
+		break;
+	case NOT_STREAM_PAIR:
+		emit_pair(c);
+		break;
+	case OPEN_RUNG:
+		emit_open_rung(c, r->arg);
 		break;
 	case CORE_LIMIT:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
@@ -303,6 +401,16 @@ static void leaf(struct code *c, const struct rule *r)
 		emit(c, JEQ, 0, 2, (unsigned int)r->arg);
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(1));
 		emit(c, JEQ, 1, 0, 1);
+		break;
+	case NOT_SELF:
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
+		emit(c, JEQ, 0, 1, 0);
+		break;
+	case WHO_SELF:
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(0));
+		emit(c, JEQ, 3, 0, (unsigned int)r->arg);
+		emit(c, LD_W_ABS, 0, 0, LOW_WORD(1));
+		emit(c, JEQ, 0, 1, 0);
 		break;
 	case FILTER_LISTENER:
 		emit(c, LD_W_ABS, 0, 0, LOW_WORD(r->arg));
@@ -317,6 +425,8 @@ struct range {
 	unsigned int from;
 	const struct rule *rule;
 };
+
+#define MAX_RULES 256
 
 static struct insn prog[4096];
 static size_t prog_len;
@@ -369,16 +479,28 @@ static int same(const struct rule *a, const struct rule *b)
 	return a->test == ALWAYS && b->test == ALWAYS && a->err == b->err;
 }
 
-int main(void)
+/* The base list, changed by `n` others: what has the number of an earlier one replaces it. */
+static size_t merge(struct rule *all, size_t count, const struct rule *others, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t at = 0;
+		while (at < count && all[at].nr != others[i].nr)
+			at++;
+		all[at] = others[i];
+		count += at == count;
+	}
+	return count;
+}
+
+static int print_filter(const char *name, struct rule *all, size_t count)
 {
 	static const struct rule later = {NR_last + 1, ENOSYS, ALWAYS, 0};
-	static struct rule sorted[sizeof(rules) / sizeof(rules[0])];
-	static struct range ranges[2 * sizeof(rules) / sizeof(rules[0]) + 4];
-	size_t count = sizeof(rules) / sizeof(rules[0]);
+	static struct rule sorted[MAX_RULES];
+	static struct range ranges[2 * MAX_RULES + 4];
 	size_t n = 0;
 	size_t next = 0;
 
-	memcpy(sorted, rules, sizeof(rules));
+	memcpy(sorted, all, count * sizeof(*all));
 	qsort(sorted, count, sizeof(sorted[0]), by_number);
 	for (unsigned int nr = 0; nr <= NR_last + 1; nr++) {
 		const struct rule *r = NULL;
@@ -395,19 +517,39 @@ int main(void)
 		return 1;
 	}
 
+	prog_len = 0;
 	put((struct insn){LD_W_ABS, 0, 0, 4}); /* seccomp_data.arch */
 	put((struct insn){JEQ, 1, 0, ARCH});
 	put((struct insn){RET, 0, 0, SECCOMP_RET_KILL_PROCESS});
 	put((struct insn){LD_W_ABS, 0, 0, 0}); /* seccomp_data.nr; x32 is above the last known */
 	tree(ranges, n);
 
-	(void)printf("/* SPDX-License-Identifier: Apache-2.0 */\n"
-		     "/* Made by tools/gen_seccomp.c: %zu ranges, %zu instructions. */\n"
-		     "static const struct sock_filter seccomp_prog[] = {\n",
-		     n, prog_len);
+	(void)printf("/* %zu ranges, %zu instructions */\n"
+		     "static const struct sock_filter %s[] = {\n",
+		     n, prog_len, name);
 	for (size_t i = 0; i < prog_len; i++)
 		(void)printf("\t{0x%02x, %u, %u, 0x%08x},\n", prog[i].code, prog[i].jt, prog[i].jf,
 			     prog[i].k);
 	(void)printf("};\n");
 	return 0;
+}
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+int main(void)
+{
+	static struct rule all[MAX_RULES];
+
+	(void)printf("/* SPDX-License-Identifier: Apache-2.0 */\n"
+		     "/* Made by tools/gen_seccomp.c. */\n");
+	size_t count = merge(all, 0, rules, COUNT(rules));
+	if (count != COUNT(rules))
+		return 1; /* a number is there twice */
+	if (print_filter("seccomp_prog", all, count))
+		return 1;
+	count = merge(all, count, rung, COUNT(rung));
+	if (print_filter("seccomp_rung", all, count))
+		return 1;
+	count = merge(all, count, rung_old, COUNT(rung_old));
+	return print_filter("seccomp_rung_old", all, count);
 }

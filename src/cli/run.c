@@ -49,6 +49,20 @@ static int confirm_full_access(const struct job *j, struct err *e)
 	return err_set(e, ERR_POLICY_DENIED, "full access was not confirmed");
 }
 
+/* Each time: it is less than people may remember having asked for. */
+static void notice_rung(void)
+{
+	AUTO_BUF out = BUF_INIT(4096);
+	struct err ignored = {0};
+
+	(void)buf_str(&out, "sandglass: isolation: landlock; not enforced:");
+	for (size_t i = 0; rung_lost(landlock_abi(), i); i++)
+		(void)buf_printf(&out, " %s", rung_lost(landlock_abi(), i));
+	(void)buf_str(&out, " (sandglass-landlock(7))\n");
+	if (cli_write(STDERR_FILENO, buf_cstr(&out), out.n, &ignored) < 0)
+		return; /* nowhere to tell it; the result has it */
+}
+
 static void notice(const struct job *j)
 {
 	char shown[512];
@@ -57,6 +71,8 @@ static void notice(const struct job *j)
 		(void)fprintf(stderr, "sandglass: no boundary: full access\n");
 		return;
 	}
+	if (job_is_rung(j) && !j->req->quiet && !j->req->json)
+		notice_rung();
 	if (j->req->quiet || j->req->json || !j->src.given ||
 	    j->req->mode != MODE_WORKSPACE_WRITE || !notice_first(&j->who, &j->src))
 		return;
@@ -146,7 +162,8 @@ static int finish(struct job *j)
 	if (j->req->json) {
 		if (write_result(j, &e) < 0)
 			status = cli_fail(&e, 125);
-	} else if (j->error.code != ERR_NONE && !(j->req->quiet && j->out.have_exit)) {
+	} else if (j->error.code != ERR_NONE &&
+		   !(j->req->quiet && j->out.have_exit && !j->out.have_failure)) {
 		(void)cli_fail(&j->error, status);
 	}
 	int sig = j->out.told_signal;

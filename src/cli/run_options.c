@@ -22,7 +22,7 @@ static const char *const writes_later[] = {NULL, LATER_REVIEW, NULL};
 static const char *const approval_later[] = {LATER_RULES, LATER_RULES, NULL, NULL};
 static const char *const isolation_names[] = {"namespace", "landlock", "gvisor",
 					      "microvm",   "seatbelt", NULL};
-static const char *const isolation_later[] = {NULL,        LATER_TIERS, LATER_TIERS,
+static const char *const isolation_later[] = {NULL,        NULL,        LATER_TIERS,
 					      LATER_TIERS, LATER_TIERS, NULL};
 
 static const struct opt options[] = {
@@ -143,7 +143,7 @@ static const struct opt options[] = {
 	 .arg = "HOW",
 	 .choices = isolation_names,
 	 .choices_later = isolation_later,
-	 .help = "namespace (default); the others come later"},
+	 .help = "namespace (default), or landlock: without namespaces, and less"},
 	{.name = "dangerously-full-access",
 	 .kind = OPT_FLAG,
 	 .off = AT(full_access),
@@ -193,6 +193,9 @@ int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
 			       ret->json ? "--json" : "--no-tty");
 	if (ret->full_access)
 		ret->mode = MODE_FULL_ACCESS;
+	if (ret->mode == MODE_FULL_ACCESS && ret->isolation == ISOLATION_LANDLOCK)
+		return err_set(e, ERR_CONFIG_INVALID,
+			       "--isolation landlock and full access exclude each other");
 	return 0;
 }
 

@@ -150,14 +150,14 @@ int cgroup_open_v2(const struct core *c)
 	return -1;
 }
 
-/* v1 only: a v2 leaf has had its child since clone3. */
+/* v1, or without namespaces (child 0, itself): else a v2 leaf has had its child since clone3. */
 void cgroup_enter(const struct core *c, pid_t child)
 {
 	char text[16];
 
 	(void)snprintf(text, sizeof(text), "%d", (int)child);
 	for (size_t i = 0; i < c->p->cgroup_count; i++)
-		if (c->p->cgroups[i].role != CGROUP_V2 &&
+		if ((c->p->cgroups[i].role != CGROUP_V2 || !child) &&
 		    write_at(c->p->cgroups[i].dir, "cgroup.procs", text) < 0)
 			core_die(STAGE_CGROUP, errno, c->p->cgroups[i].dir);
 }

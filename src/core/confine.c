@@ -6,6 +6,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,19 +19,24 @@
 #include <linux/capability.h>
 
 #include "base/base.h"
+#include "base/file.h"
 #include "core/core.h"
 #include "core/landlock_abi.h"
 #include "core/sys.h"
 
-/* Empties the bounding, ambient and all other sets; then no execve can give one back. */
-void caps_drop(void)
+/*
+ * Empties the bounding, ambient and all other sets; then no execve can give one
+ * back. Without a namespace of its own an ordinary process may not empty the
+ * bounding set, and no_new_privs alone keeps it from being of use.
+ */
+void caps_drop(const struct core *c)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}};
 
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 		;
-	if (errno != EINVAL)
+	if (errno != EINVAL && !(errno == EPERM && (c->p->n.flags & PLAN_LANDLOCK)))
 		core_die(STAGE_CAPS, errno, "bounding set");
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		core_die(STAGE_CAPS, errno, "ambient set");
@@ -96,6 +105,16 @@ void rlimit_apply(const struct core *c)
 		limit(RLIMIT_CPU, n->cpu_ms / 1000 + 2, n->cpu_ms / 1000 + 5);
 }
 
+static void add_rule(int ruleset, int fd, const struct stat *st, const char *path, uint64_t rights)
+{
+	struct landlock_path rule = {
+		.access = S_ISDIR(st->st_mode) ? rights : rights & LANDLOCK_FILE_RIGHTS,
+		.fd = fd,
+	};
+	if (syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_PATH_RULE, &rule, 0) < 0)
+		core_die(STAGE_LANDLOCK, errno, path);
+}
+
 static void allow(int ruleset, const char *path, uint64_t rights)
 {
 	struct stat st;
@@ -106,12 +125,29 @@ static void allow(int ruleset, const char *path, uint64_t rights)
 			return; /* what is not in the view needs no rule */
 		core_die(STAGE_LANDLOCK, errno, path);
 	}
-	struct landlock_path rule = {
-		.access = S_ISDIR(st.st_mode) ? rights : rights & LANDLOCK_FILE_RIGHTS,
-		.fd = fd,
-	};
-	if (syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_PATH_RULE, &rule, 0) < 0)
-		core_die(STAGE_LANDLOCK, errno, path);
+	add_rule(ruleset, fd, &st, path, rights);
+}
+
+/*
+ * Without namespaces a bind is a rule on the host's own path, opened with the
+ * command's ids. No ioctl on devices in directories: nothing is mounted nodev.
+ */
+static void allow_bind(int ruleset, const struct plan_mount *m, uint64_t all)
+{
+	struct stat st;
+	uint64_t rights = all & (m->flags & MOUNT_WRITE ? ~0ull : LANDLOCK_READ);
+
+	AUTO_FD int fd = open(m->src, O_PATH | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		if (m->flags & MOUNT_OPTIONAL)
+			return;
+		core_die(STAGE_BIND, errno, m->src);
+	}
+	if ((m->flags & MOUNT_IDENT) && (st.st_dev != m->dev || st.st_ino != m->ino))
+		core_die(STAGE_IDENT, 0, m->src);
+	if (S_ISDIR(st.st_mode))
+		rights &= ~LANDLOCK_IOCTL_DEV;
+	add_rule(ruleset, fd, &st, m->src, rights);
 }
 
 int landlock_version(void)
@@ -133,6 +169,12 @@ static void allow_stdin(int ruleset)
 		core_die(STAGE_LANDLOCK, errno, "stdin");
 }
 
+static void restrict_self(int ruleset)
+{
+	if (syscall(SYS_LANDLOCK_RESTRICT, ruleset, 0) < 0)
+		core_die(STAGE_LANDLOCK, errno, "restrict");
+}
+
 /*
  * The same view a second time: read and execute everywhere, write where a mount
  * is writable, no device or set of devices to be made, no signal and no
@@ -144,18 +186,30 @@ void landlock_apply(const struct core *c)
 	/* /tmp and /var/tmp are one directory, so one rule. */
 	static const char *const writable[] = {"/sand", "/tmp", "/dev/shm", "/dev/mqueue"};
 	struct landlock_ruleset rs = {0};
+	bool rung = c->p->n.flags & PLAN_LANDLOCK;
+	int abi = c->landlock_abi;
 
-	if (!c->landlock_abi)
+	if (!abi && rung)
+		core_die(STAGE_LANDLOCK, ENOSYS, "Landlock");
+	if (!abi)
 		return; /* reported; mounts and DAC hold the view without it */
-	rs.fs = landlock_fs_rights(c->landlock_abi);
-	if (c->landlock_abi >= 6)
-		rs.scoped = LANDLOCK_SCOPES;
-	size_t size = c->landlock_abi >= 6 ? sizeof(rs) : sizeof(rs.fs);
+	rs.fs = landlock_fs_rights(abi);
+	rs.net = rung && abi >= LANDLOCK_ABI_NET ? LANDLOCK_TCP : 0;
+	rs.scoped = abi >= LANDLOCK_ABI_SCOPES ? LANDLOCK_SCOPES : 0;
+	size_t size = abi >= LANDLOCK_ABI_SCOPES ? sizeof(rs)
+		      : abi >= LANDLOCK_ABI_NET  ? offsetof(struct landlock_ruleset, scoped)
+						 : sizeof(rs.fs);
 	AUTO_FD int fd = (int)syscall(SYS_LANDLOCK_CREATE, &rs, size, 0);
 	if (fd < 0)
 		core_die(STAGE_LANDLOCK, errno, "ruleset");
 
 	uint64_t all = rs.fs & ~LANDLOCK_NEVER;
+	for (size_t i = 0; rung && i < c->p->mount_count; i++)
+		allow_bind(fd, &c->p->mounts[i], all);
+	if (rung) {
+		restrict_self(fd);
+		return;
+	}
 	allow(fd, "/", rs.fs & LANDLOCK_READ);
 	allow(fd, "/dev", rs.fs & (LANDLOCK_READ | LANDLOCK_WRITE_NODE));
 	allow(fd, "/proc", rs.fs & (LANDLOCK_READ | LANDLOCK_WRITE_NODE));
@@ -165,6 +219,33 @@ void landlock_apply(const struct core *c)
 		if (c->p->mounts[i].kind == MOUNT_BIND && (c->p->mounts[i].flags & MOUNT_WRITE))
 			allow(fd, c->p->mounts[i].dst, all);
 	allow_stdin(fd);
-	if (syscall(SYS_LANDLOCK_RESTRICT, fd, 0) < 0)
-		core_die(STAGE_LANDLOCK, errno, "restrict");
+	restrict_self(fd);
+}
+
+/*
+ * As the host's root the command becomes the ids of the plan, which are never
+ * 0. Else it keeps its caller's, who may be root of a user namespace, but never
+ * of one in which 0 stands for the host's. The groups of an ordinary user stay.
+ */
+void rung_enter_ids(const struct core *c)
+{
+	const struct plan_numbers *n = &c->p->n;
+	char text[64];
+	unsigned int outside = 0;
+
+	cgroup_enter(c, 0);
+	ns_new_keyring();
+	if (n->flags & PLAN_ROOT) {
+		if (setgroups(0, NULL) < 0 ||
+		    setresgid(n->outer_gid, n->outer_gid, n->outer_gid) < 0 ||
+		    setresuid(n->outer_uid, n->outer_uid, n->outer_uid) < 0)
+			core_die(STAGE_IDS, errno, "become the session's ids");
+	} else if (geteuid() == 0 || getuid() == 0) {
+		(void)file_read_text(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text));
+		if (sscanf(text, "%*u %u", &outside) != 1 || outside == 0)
+			core_die(STAGE_IDS, EPERM, "the command would be root");
+	}
+	/* After the change of ids, which clears it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		core_die(STAGE_IDS, errno, "PDEATHSIG");
 }

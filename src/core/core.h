@@ -75,10 +75,12 @@ void cgroup_finish(const struct core *c, struct report *usage);
 
 /* The command's process, in this order. */
 void rlimit_apply(const struct core *c);
-void caps_drop(void);
+void caps_drop(const struct core *c);
 int landlock_version(void); /* 0: not there */
 void landlock_apply(const struct core *c);
-void seccomp_load(void);
+void seccomp_load(const struct core *c);
+/* Without namespaces (PLAN_LANDLOCK): the command's own ids, and its parent's end is its own. */
+void rung_enter_ids(const struct core *c);
 
 /* stdio.c: a descriptor to use as stdin */
 int stdio_reopen_file(const struct core *c);
@@ -103,6 +105,7 @@ struct watch {
 	uint64_t tasks;
 };
 #define WATCH_FIRST_MS 10u /* doubles from here, so that short commands are seen too */
+/* Over init's own /proc, or over the descendants where no namespace holds them. */
 void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms);
 bool watch_needed(const struct core *c);
 /* User and system time, in milliseconds. */
@@ -110,5 +113,5 @@ uint64_t watch_cpu_ms(const struct rusage *u);
 
 /* init.c: pid 1 of the sandbox. */
 _Noreturn void init_run(struct core *c);
-/* bare.c: danger-full-access, no namespaces; the launcher itself is the reaper. */
+/* No namespaces (danger-full-access, Landlock alone): the launcher itself is the reaper. */
 _Noreturn void bare_run(struct core *c);

@@ -117,14 +117,17 @@ void devices_open_pty(struct core *c)
 			       .ws_col = (unsigned short)c->p->n.cols};
 	int unlock = 0;
 
-	int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	/* Without namespaces it is the host's, with a name that nobody is granted, and we lead already. */
+	bool rung = c->p->n.flags & PLAN_LANDLOCK;
+	const char *ptmx = rung ? "/dev/ptmx" : "/dev/pts/ptmx";
+	int master = open(ptmx, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (master < 0)
-		core_die(STAGE_PTY, errno, "/dev/pts/ptmx");
+		core_die(STAGE_PTY, errno, ptmx);
 	if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
 		core_die(STAGE_PTY, errno, "prepare the pty");
 	c->pty_slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	/* Init leads the session: a command whose parent is not in it could not be stopped by a key. */
-	if (c->pty_slave < 0 || setsid() < 0 || ioctl(c->pty_slave, TIOCSCTTY, 0) < 0)
+	if (c->pty_slave < 0 || (!rung && setsid() < 0) || ioctl(c->pty_slave, TIOCSCTTY, 0) < 0)
 		core_die(STAGE_PTY, errno, "open the pty");
 	report_pty(master);
 	(void)close(master);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pid 1 of the sandbox, or (danger-full-access) a subreaper outside of any
- * namespace: starts the command, reaps, keeps the deadlines, carries out the
+ * Pid 1 of the sandbox, or (danger-full-access, Landlock alone) a subreaper
+ * outside of any namespace: starts the command, reaps, keeps the deadlines, carries out the
  * front's orders, and ends the whole tree. Its own end is the tree's end, since
  * the kernel kills a pid namespace with its first process.
  *
@@ -9,7 +9,6 @@
  * dumpable, and the command is in a Landlock domain), reads nothing that the
  * command writes but /proc, and leaves when the front or the launcher is gone.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/tree.h"
 #include "core/core.h"
 
 #define NEVER UINT64_MAX
@@ -43,7 +43,7 @@ struct init {
 	pid_t tool;
 	bool tool_done;
 	bool held; /* stopped by an order */
-	bool bare;
+	bool bare; /* no pid namespace */
 	int status;
 	uint32_t flags;
 	uint64_t wall_ms;     /* when the wall time is over */
@@ -54,6 +54,8 @@ struct init {
 
 /* Reaped in one turn: a tree that ends and starts processes without end must not hold us up. */
 #define MAX_REAPS 64
+/* How long KILL is repeated for what has no namespace to die with. */
+#define END_MS 5000u
 
 /* A deadline `distance` from now; UINT64_MAX stays never. */
 static uint64_t after(uint64_t distance)
@@ -61,57 +63,10 @@ static uint64_t after(uint64_t distance)
 	return distance > NEVER / 2 ? NEVER : clock_mono_ms() + distance;
 }
 
-static pid_t parent_of(const char *pid)
-{
-	char path[32];
-	char text[512];
-	int ppid = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	if (f)
-		(void)fclose(f);
-	text[n] = '\0';
-	const char *paren = strrchr(text, ')');
-	return paren && sscanf(paren + 1, " %*c %d", &ppid) == 1 ? ppid : 0;
-}
-
-/* Without a pid namespace: every descendant, found by its chain of parents. */
-static void signal_descendants(int sig)
-{
-	enum { MAX_TREE = 65536 };
-	static pid_t tree[MAX_TREE];
-	size_t count = 1;
-
-	tree[0] = getpid();
-	for (size_t before = 0; before != count;) {
-		before = count;
-		DIR *dir = opendir("/proc");
-		if (!dir)
-			return;
-		for (struct dirent *d = readdir(dir); d && count < MAX_TREE; d = readdir(dir)) {
-			int pid = 0;
-			bool known = sscanf(d->d_name, "%d", &pid) != 1 || pid <= 0;
-			bool child = false;
-			pid_t parent = known ? 0 : parent_of(d->d_name);
-			for (size_t i = 0; i < count; i++) {
-				known |= tree[i] == pid;
-				child |= tree[i] == parent;
-			}
-			if (!known && child)
-				tree[count++] = pid;
-		}
-		(void)closedir(dir);
-	}
-	for (size_t i = 1; i < count; i++)
-		(void)kill(tree[i], sig);
-}
-
 static void signal_all(const struct init *in, int sig)
 {
 	if (in->bare)
-		signal_descendants(sig);
+		tree_signal(sig);
 	else
 		(void)kill(-1, sig); /* everything in this pid namespace but init */
 }
@@ -152,8 +107,26 @@ static void add_disk(const struct init *in, struct report *r)
 		r->flags |= REPORT_INODES;
 }
 
+static void note_tool(void *self, pid_t pid, int status)
+{
+	struct init *in = self;
+
+	if (pid != in->tool)
+		return;
+	in->tool_done = true;
+	in->status = status;
+}
+
+/* Without namespaces nothing but this ends them all. */
+static void end_rung(struct init *in)
+{
+	if (in->c->p->n.flags & PLAN_LANDLOCK)
+		(void)tree_end(END_MS, note_tool, in);
+}
+
 static _Noreturn void finish(struct init *in)
 {
+	end_rung(in);
 	struct report r = {.kind = REPORT_EXIT, .status = in->status, .flags = in->flags};
 
 	r.landlock = (uint32_t)in->c->landlock_abi;
@@ -174,6 +147,11 @@ static _Noreturn void finish(struct init *in)
 	(void)snprintf(r.text, sizeof(r.text), "%lld", (long long)at);
 	signal_all(in, SIGKILL);
 	report_send(&r);
+	if (in->c->p->cgroup_count && in->bare) { /* no launcher to do it */
+		r = (struct report){.kind = REPORT_USAGE, .cpu_ms = r.cpu_ms};
+		cgroup_finish(in->c, &r);
+		report_send(&r);
+	}
 	_exit(0);
 }
 
@@ -186,16 +164,13 @@ static bool reap(struct init *in)
 
 	for (int n = 0; n < MAX_REAPS && pid > 0; n++) {
 		pid = waitpid(-1, &status, options);
-		if (pid <= 0 || pid != in->tool)
-			continue;
-		if (WIFSTOPPED(status)) { /* with it the caller's job stops */
+		if (pid > 0 && WIFSTOPPED(status)) { /* with it the caller's job stops */
 			struct report r = {.kind = REPORT_STOP, .status = WSTOPSIG(status)};
-			if (!in->held && in->phase == PHASE_RUN)
+			if (pid == in->tool && !in->held && in->phase == PHASE_RUN)
 				report_send(&r);
-			continue;
+		} else if (pid > 0) {
+			note_tool(in, pid, status);
 		}
-		in->tool_done = true;
-		in->status = status;
 	}
 	in->more = pid > 0;
 	return pid >= 0;
@@ -210,6 +185,7 @@ static void on_order(struct init *in)
 		return;
 	if (n <= 0) { /* the front is gone */
 		signal_all(in, SIGKILL);
+		end_rung(in);
 		_exit(0);
 	}
 	if (n != sizeof(o))
@@ -262,7 +238,7 @@ static void on_child(struct init *in)
 
 	if (in->tool_done && !left) {
 		/* Orphans become init's children: without a child there is no process. */
-		in->flags |= in->bare ? 0u : (uint32_t)REPORT_ALONE;
+		in->flags |= in->c->p->n.flags & PLAN_BARE ? 0u : (uint32_t)REPORT_ALONE;
 		finish(in);
 	}
 	if (in->tool_done && in->phase == PHASE_RUN) {
@@ -367,9 +343,10 @@ static _Noreturn void start(struct init *in)
 	if (signal_fd < 0)
 		core_die(STAGE_FORK, errno, "signalfd");
 
-	c->landlock_abi = in->bare ? 0 : landlock_version();
+	bool open = c->p->n.flags & PLAN_BARE; /* full access */
+	c->landlock_abi = open ? 0 : landlock_version();
 	in->wall_ms = after(c->p->n.wall_ms);
-	in->watch.next_ms = !in->bare && watch_needed(c) ? after(WATCH_FIRST_MS) : NEVER;
+	in->watch.next_ms = !open && watch_needed(c) ? after(WATCH_FIRST_MS) : NEVER;
 	if (c->pty_slave >= 0) /* until ORDER_TTY, or whatever else is the front's will */
 		(void)!recv(CORE_FD_CTL, &first, sizeof(first), MSG_PEEK);
 	in->tool = spawn_fork();
@@ -400,5 +377,15 @@ _Noreturn void bare_run(struct core *c)
 
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		core_die(STAGE_FORK, errno, "subreaper");
+	if (c->p->n.flags & PLAN_LANDLOCK) {
+		/* The front's end is seen at the pair; to die with it would leave the tree alone. */
+		if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0 ||
+		    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+			core_die(STAGE_PARENT, errno, "PDEATHSIG");
+		(void)close(CORE_FD_AGAIN);
+		cgroup_make(c);
+		if (c->p->n.flags & PLAN_TTY)
+			devices_open_pty(c);
+	}
 	start(&in);
 }

@@ -34,8 +34,15 @@ struct landlock_path {
 #define LANDLOCK_FILE_RIGHTS (LANDLOCK_EXECUTE | LANDLOCK_READ_FILE | LANDLOCK_WRITE_NODE)
 /* Handled and granted nowhere. */
 #define LANDLOCK_NEVER (LANDLOCK_MAKE_CHAR | LANDLOCK_MAKE_BLOCK)
+/* From this ABI on truncate(2) is held. */
+#define LANDLOCK_ABI_TRUNCATE 3
+/* TCP bind and connect, ABI 4: granted for no port. */
+#define LANDLOCK_ABI_NET 4
+#define LANDLOCK_TCP 3ull
 /* Abstract unix sockets and signals stay inside the domain. */
 #define LANDLOCK_SCOPES 3ull
+
+#define LANDLOCK_ABI_SCOPES 6
 
 /* ABI 1 has 13 rights; 2 adds REFER, 3 TRUNCATE, 5 IOCTL_DEV. */
 static inline uint64_t landlock_fs_rights(int abi)

@@ -105,7 +105,7 @@ static _Noreturn void child_run(struct core *c, struct plan *plan)
 	ns_new_keyring();
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		core_die(STAGE_CAPS, errno, "dumpable");
-	caps_drop();
+	caps_drop(c);
 	init_run(c);
 }
 
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 	read_plan(&plan);
 	if ((uint32_t)getppid() != plan.n.parent_pid)
 		core_die(STAGE_PARENT, 0, "started by somebody else than the plan says");
-	if (plan.n.flags & PLAN_BARE)
+	if (plan.n.flags & (PLAN_BARE | PLAN_LANDLOCK))
 		bare_run(&c);
 
 	cgroup_make(&c);

@@ -171,14 +171,18 @@ _Noreturn void tool_run(const struct core *c)
 	reset_signals();
 	if (!(c->p->n.flags & PLAN_TTY) && setsid() < 0)
 		core_die(STAGE_FORK, errno, "setsid");
+	if (c->p->n.flags & PLAN_LANDLOCK)
+		rung_enter_ids(c);
 	if (chdir(c->p->cwd) < 0)
 		core_die(STAGE_CWD, errno, c->p->cwd);
 	rlimit_apply(c);
 	if (sys_close_range(3, UINT32_MAX, CLOSE_RANGE_ON_EXEC) < 0)
 		core_die(STAGE_FORK, errno, "close_range");
+	if (c->p->n.flags & PLAN_LANDLOCK)
+		caps_drop(c); /* init has none elsewhere */
 	if (!(c->p->n.flags & PLAN_BARE)) {
 		landlock_apply(c);
-		seccomp_load();
+		seccomp_load(c);
 	}
 
 	if (!strchr(name, '/'))

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/tree.h"
 #include "core/core.h"
 
 #define SAMPLE_MIN_MS 100u
@@ -118,27 +119,42 @@ bool watch_needed(const struct core *c)
 	return n->cpu_ms != UINT64_MAX || n->memory_bytes != UINT64_MAX || n->pids != UINT64_MAX;
 }
 
+struct sums {
+	int proc;
+	uint64_t bytes, shared, ticks, tasks;
+};
+
+static void add_process(void *self, pid_t pid)
+{
+	struct sums *s = self;
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "%d", (int)pid);
+	s->bytes += private_bytes(s->proc, name, &s->shared);
+	times_of(s->proc, name, &s->ticks, &s->tasks);
+}
+
 void watch_sample(const struct core *c, struct watch *w, uint64_t now_ms)
 {
-	uint64_t bytes = used_bytes(c->sand_fd) + used_bytes(c->shm_fd);
-	uint64_t shared = 0;
-	uint64_t ticks = 0;
-	uint64_t tasks = 0;
+	struct sums s = {.bytes = used_bytes(c->sand_fd) + used_bytes(c->shm_fd)};
 
 	w->next_ms = now_ms + SAMPLE_MIN_MS;
 	DIR *dir = opendir("/proc");
 	if (!dir)
 		return;
-	for (struct dirent *d = readdir(dir); d; d = readdir(dir)) {
-		if (d->d_name[0] < '1' || d->d_name[0] > '9' || strcmp(d->d_name, "1") == 0)
-			continue;
-		bytes += private_bytes(dirfd(dir), d->d_name, &shared);
-		times_of(dirfd(dir), d->d_name, &ticks, &tasks);
+	s.proc = dirfd(dir);
+	if (c->p->n.flags & PLAN_LANDLOCK)
+		tree_each(add_process, &s);
+	for (struct dirent *d = readdir(dir); d && !(c->p->n.flags & PLAN_LANDLOCK);
+	     d = readdir(dir)) {
+		int pid = 0;
+		if (sscanf(d->d_name, "%d", &pid) == 1 && pid > 1)
+			add_process(&s, pid);
 	}
 	(void)closedir(dir);
-	bytes += shared;
-	w->cpu_ms = cpu_of_reaped() + ticks * 1000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	w->tasks = tasks;
+	uint64_t bytes = s.bytes + s.shared;
+	w->cpu_ms = cpu_of_reaped() + s.ticks * 1000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	w->tasks = s.tasks;
 	if (bytes > w->peak_bytes)
 		w->peak_bytes = bytes;
 	w->next_ms = now_ms + next_distance(c, w, bytes);

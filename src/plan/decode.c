@@ -68,6 +68,12 @@ static int numbers_check(const struct plan_numbers *n)
 		return 0;
 	if (n->flags & PLAN_BARE)
 		return 1;
+	/*
+	 * Without namespaces it keeps the caller's ids, and root of a user namespace
+	 * that somebody else made has only that one; core looks at what it stands for.
+	 */
+	if ((n->flags & PLAN_LANDLOCK) && !(n->flags & PLAN_ROOT))
+		return !(n->flags & PLAN_STDIN_FILE) && n->rows <= 65535 && n->cols <= 65535;
 	/* The command is never root, neither inside nor outside. */
 	if (n->uid == 0 || n->uid == UINT32_MAX || n->gid == 0 || n->gid == UINT32_MAX)
 		return 0;
@@ -189,7 +195,15 @@ static int fill_record(const struct cursor *c, struct plan *p)
 	case REC_CGROUP:
 		return cgroup_decode(c, &p->cgroups[p->cgroup_count++]);
 	case REC_MOUNT:
-		return mount_decode(c, &p->mounts[p->mount_count++]);
+		if (mount_decode(c, &p->mounts[p->mount_count]) < 0)
+			return -1;
+		/* A rule is about a path of the host: nothing can be made, mapped or covered. */
+		if ((p->n.flags & PLAN_LANDLOCK) &&
+		    (p->mounts[p->mount_count].kind != MOUNT_BIND ||
+		     (p->mounts[p->mount_count].flags & MOUNT_IDMAP)))
+			return -1;
+		p->mount_count++;
+		return 0;
 	case REC_ARG:
 	case REC_ENV:
 		s = string_at(c->payload, c->bytes);

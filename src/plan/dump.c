@@ -22,7 +22,7 @@ struct word {
 static const struct word plan_words[] = {
 	{PLAN_ROOT, "root"},           {PLAN_TTY, "tty"},
 	{PLAN_READ_ONLY, "read-only"}, {PLAN_STDIN_FILE, "stdin-file"},
-	{PLAN_BARE, "bare"},
+	{PLAN_BARE, "bare"},           {PLAN_LANDLOCK, "landlock"},
 };
 
 static const struct word mount_words[] = {

@@ -34,8 +34,9 @@ enum plan_flag {
 	PLAN_READ_ONLY = 1u << 2,  /* mode read-only: nothing of the source is writable */
 	PLAN_STDIN_FILE = 1u << 3, /* fd 0 is a regular file: opened again read-only */
 	PLAN_BARE = 1u << 4,       /* danger-full-access: no view, no confinement */
+	PLAN_LANDLOCK = 1u << 5,   /* no namespaces: every mount is a bind, and a Landlock rule */
 };
-#define PLAN_FLAGS_ALL 0x1fu
+#define PLAN_FLAGS_ALL 0x3fu
 
 enum plan_mount_kind {
 	MOUNT_DIR,     /* make a directory */

@@ -171,15 +171,21 @@ static int add_all_named(struct environment *env, const struct request *req,
 }
 
 int environment_build(struct environment *env, const struct request *req, const struct caller *who,
-		      const char *session, const char *call, struct err *e)
+		      const char *root, const char *session, const char *call, struct err *e)
 {
 	char depth[16];
+	char home[PATH_TEXT + 8];
+	char tmp[PATH_TEXT + 8];
+	char cache[PATH_TEXT + 8];
 	const char *const values[ARRAY_LEN(ours)] = {
-		[OUR_HOME] = "/sand/home", [OUR_TMP] = "/sand/tmp", [OUR_CACHE] = "/sand/cache",
-		[OUR_ROOT] = "/sand",      [OUR_MARK] = "1",        [OUR_SESSION] = session,
-		[OUR_CALL] = call,         [OUR_DEPTH] = depth,
+		[OUR_HOME] = home, [OUR_TMP] = tmp,     [OUR_CACHE] = cache,
+		[OUR_ROOT] = root, [OUR_MARK] = "1",    [OUR_SESSION] = session,
+		[OUR_CALL] = call, [OUR_DEPTH] = depth,
 	};
 
+	(void)snprintf(home, sizeof(home), "%s/home", root);
+	(void)snprintf(tmp, sizeof(tmp), "%s/tmp", root);
+	(void)snprintf(cache, sizeof(cache), "%s/cache", root);
 	(void)snprintf(depth, sizeof(depth), "%u", DEPTH_LEFT);
 	env->n = 0;
 	memset(env->v, 0, sizeof(env->v));

@@ -17,9 +17,10 @@ struct environment {
 	size_t n;
 };
 
+/* `root` is AGENT_ROOT as it is seen inside. */
 NODISCARD int environment_build(struct environment *env, const struct request *req,
-				const struct caller *who, const char *session, const char *call,
-				struct err *e);
+				const struct caller *who, const char *root, const char *session,
+				const char *call, struct err *e);
 /* A name (n bytes) that --env and policy files may use: else CONFIG_INVALID. */
 NODISCARD int environment_check_name(const char *text, size_t n, struct err *e);
 void environment_release(struct environment *env);

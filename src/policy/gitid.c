@@ -147,6 +147,7 @@ int gitid_add(struct view *v, const struct caller *who, const struct source *src
 		return -1;
 	if (view_file(v, "/sand/home/.gitconfig", buf_cstr(&out), out.n, e) < 0)
 		return -1;
-	v->mounts[v->n - 1].flags = 0; /* not the system's: it goes into /sand */
+	if (!v->rules)
+		v->mounts[v->n - 1].flags = 0; /* not the system's: it goes into /sand */
 	return 0;
 }

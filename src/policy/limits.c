@@ -79,15 +79,20 @@ int limits_decide(const struct request *req, const struct caller *who,
 	l.grade[LIMIT_CPU_TIME] = bare ? GRADE_NONE : GRADE_WATCHED;
 	l.grade[LIMIT_CPUS] = host->cpu && !bare ? GRADE_KERNEL : GRADE_NONE;
 	l.grade[LIMIT_MEMORY] = bare ? GRADE_NONE : host->memory ? GRADE_KERNEL : GRADE_WATCHED;
-	l.grade[LIMIT_PIDS] = bare ? GRADE_NONE : GRADE_KERNEL; /* cgroup, or RLIMIT_NPROC */
-	l.grade[LIMIT_DISK] = bare ? GRADE_NONE : GRADE_KERNEL; /* tmpfs */
+	bool rung = req->isolation == ISOLATION_LANDLOCK;
+	/* cgroup, or RLIMIT_NPROC, which counts a user's processes where there is no user namespace */
+	l.grade[LIMIT_PIDS] = bare || (rung && !host->pids) ? GRADE_NONE : GRADE_KERNEL;
+	l.grade[LIMIT_DISK] = bare || rung ? GRADE_NONE : GRADE_KERNEL; /* tmpfs */
 	l.grade[LIMIT_INODES] = l.grade[LIMIT_DISK];
 	for (size_t i = 0; i < LIMITS; i++) {
 		if (!l.asked[i] || l.grade[i] != GRADE_NONE)
 			continue;
 		(void)err_set(e, ERR_LIMIT_UNAVAILABLE, "the limit `%s` cannot be held %s",
 			      limit_names[i],
-			      bare ? "with full access" : "here: no cgroup that we may use");
+			      bare ? "with full access"
+			      : l.grade[LIMIT_DISK] == GRADE_NONE && i >= LIMIT_DISK
+				      ? "with isolation `landlock`"
+				      : "here: no cgroup that we may use");
 		return err_hint(
 			e, bare ? "leave the option out, or leave out full access"
 				: "see `sandglass doctor`; run as root or in a delegated cgroup");

@@ -15,6 +15,9 @@
 
 enum mode { MODE_READ_ONLY, MODE_WORKSPACE_WRITE, MODE_FULL_ACCESS };
 
+/* How the boundary is made; the other choices of --isolation are not in this version. */
+enum isolation { ISOLATION_NAMESPACE, ISOLATION_LANDLOCK };
+
 /* Indices of the choices of --mode, in this order. */
 extern const char *const mode_names[];
 

@@ -46,8 +46,32 @@ static const char *keep(struct view *v, const char *p, size_t n, struct err *e)
 	return copy;
 }
 
+/*
+ * Without namespaces there is nothing but the host's own paths: a file that we
+ * would make is the host's file of that name, and what names one sandbox, or
+ * covers something, is not there. False: nothing to add.
+ */
+static bool make_rule(struct view *v, struct plan_mount *m, struct err *e)
+{
+	if (m->kind == MOUNT_FILE && path_is_below("/sand", m->dst)) {
+		v->home_config = keep(v, m->src, m->src_len, e);
+		return false;
+	}
+	if (m->kind == MOUNT_FILE && strcmp(m->dst, "/etc/machine-id") != 0) {
+		m->kind = MOUNT_BIND;
+		m->flags = MOUNT_SYSTEM | MOUNT_OPTIONAL;
+		m->src = m->dst;
+		m->src_len = strlen(m->dst);
+	}
+	m->flags &= ~(uint32_t)MOUNT_IDMAP;
+	m->dst = m->src;
+	return m->kind == MOUNT_BIND;
+}
+
 static int add(struct view *v, struct plan_mount m, struct err *e)
 {
+	if (v->rules && !make_rule(v, &m, e))
+		return 0;
 	if (v->n == MAX_PLAN_MOUNTS)
 		return err_set(e, ERR_CONFIG_INVALID, "the view has more than %u entries",
 			       MAX_PLAN_MOUNTS);
@@ -403,4 +427,5 @@ void view_release(struct view *v)
 		v->chunks = next;
 	}
 	v->n = v->grant_count = 0;
+	v->home_config = NULL;
 }

@@ -26,6 +26,8 @@ struct view {
 	struct view_chunk *chunks;       /* owned texts */
 	struct grant grants[MAX_GRANTS]; /* --read, --write and rules of files, resolved */
 	size_t grant_count;
+	bool rules; /* no namespaces: only binds, at their own path, as Landlock rules */
+	const char *home_config; /* with `rules`: what ~/.gitconfig inside is to hold */
 };
 
 struct view_ids {

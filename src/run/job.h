@@ -13,8 +13,10 @@
 #include "policy/environment.h"
 #include "policy/limits.h"
 #include "policy/request.h"
+#include "policy/rung.h"
 #include "policy/source.h"
 #include "policy/view.h"
+#include "run/agentroot.h"
 #include "run/capture.h"
 #include "run/cgroups.h"
 #include "run/guard.h"
@@ -46,7 +48,8 @@ struct job {
 	struct plan_cgroup plan_cgroups[CGROUP_ROLES];
 	struct stdio io;
 	char session[UUID_TEXT], call[UUID_TEXT];
-	char cwd[PATH_TEXT];
+	char cwd[PATH_TEXT + 16];
+	struct agentroot root; /* with isolation `landlock`; else it is /sand */
 	const char *runs_as;
 	bool no_idmap; /* a first try found that the source cannot be id-mapped */
 	char **argv;
@@ -78,6 +81,14 @@ void job_abort(struct job *j);                           /* after a failure: cor
 /* SHA-256 of what the plan allows, in hex: equal policies have equal hashes. */
 #define JOB_HASH_TEXT 65
 NODISCARD int job_hash_policy(const struct job *j, char ret[JOB_HASH_TEXT], struct err *e);
+
+/* AGENT_ROOT as the command sees it. */
+const char *job_agent_root(const struct job *j);
+/* Whether Landlock alone is the boundary. */
+bool job_is_rung(const struct job *j);
+
+/* Of this kernel; 0 with errno: none. */
+unsigned int landlock_abi(void);
 
 /* Turns the outcome into j->error and j->status. */
 void job_judge(struct job *j);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -100,6 +102,34 @@ static int decide_ids_root(struct job *j, struct view_ids *ids, struct err *e)
 	return j->no_idmap ? decide_ids_unmapped(j, e) : 0;
 }
 
+/*
+ * Without namespaces nobody can be mapped: the command writes as the source's
+ * owner or, where it writes nothing, is nobody that the host knows.
+ */
+static int decide_ids_rung(struct job *j, struct err *e)
+{
+	struct plan_numbers *n = &j->plan.n;
+	bool writes = j->src.given && j->req->mode == MODE_WORKSPACE_WRITE;
+
+	n->flags |= PLAN_ROOT;
+	n->uid = n->gid = n->outer_uid = n->outer_gid = j->session_uid;
+	j->runs_as = "session-uid";
+	if (!writes && !j->req->write.n)
+		return 0;
+	if (j->src.given && j->src.st.st_uid != 0) {
+		n->uid = n->outer_uid = j->src.st.st_uid;
+		if (j->src.st.st_gid != 0)
+			n->gid = n->outer_gid = j->src.st.st_gid;
+		j->runs_as = "source-owner";
+		return 0;
+	}
+	(void)err_set(e, ERR_POLICY_DENIED,
+		      "isolation `landlock` as root: what is written would have to be root's, and "
+		      "no command runs as root");
+	return err_hint(e,
+			"use --mode read-only, a source that belongs to a user, or be that user");
+}
+
 static int decide_ids_user(struct job *j, struct err *e)
 {
 	struct plan_numbers *n = &j->plan.n;
@@ -126,8 +156,12 @@ static int decide_ids_user(struct job *j, struct err *e)
 static int decide_ids(struct job *j, struct view_ids *ids, struct err *e)
 {
 	*ids = (struct view_ids){.name = "sandglass", .session = j->session};
-	if ((j->who.root ? decide_ids_root(j, ids, e) : decide_ids_user(j, e)) < 0)
+	if ((!j->who.root     ? decide_ids_user(j, e)
+	     : job_is_rung(j) ? decide_ids_rung(j, e)
+			      : decide_ids_root(j, ids, e)) < 0)
 		return -1;
+	if (job_is_rung(j) && !j->who.root)
+		j->runs_as = "caller";
 	ids->uid = j->plan.n.uid;
 	ids->gid = j->plan.n.gid;
 	return 0;
@@ -152,7 +186,7 @@ static int check_owner(const struct job *j, struct err *e)
 
 static bool is_visible(const struct job *j, const char *path)
 {
-	return path_is_below("/sand", path) || view_covers(&j->view, path);
+	return path_is_below(job_agent_root(j), path) || view_covers(&j->view, path);
 }
 
 /* The caller's working directory if it is in the view, else the source's top. */
@@ -163,10 +197,13 @@ static void decide_cwd(struct job *j)
 	if (j->req->mode == MODE_FULL_ACCESS)
 		cwd = cwd ? cwd : "/";
 	else if (!j->src.given)
-		cwd = "/sand/workspace";
+		cwd = NULL;
 	else if (!cwd || !is_visible(j, cwd))
 		cwd = j->src.path;
-	(void)snprintf(j->cwd, sizeof(j->cwd), "%s", cwd);
+	if (cwd)
+		(void)snprintf(j->cwd, sizeof(j->cwd), "%s", cwd);
+	else
+		(void)snprintf(j->cwd, sizeof(j->cwd), "%s/workspace", job_agent_root(j));
 }
 
 static int decide_argv(struct job *j, struct err *e)
@@ -261,6 +298,9 @@ static int decide_limits(struct job *j, struct err *e)
 	if (limits_decide(j->req, &j->who, &host, &j->limits, e) < 0)
 		return -1;
 	limits_to_plan(&j->limits, &j->plan.n);
+	/* What counts a user's processes as a whole would end this one for the others' sake. */
+	if (j->limits.grade[LIMIT_PIDS] == GRADE_NONE)
+		j->plan.n.pids = LIMIT_NONE;
 	j->plan.n.shm_bytes = j->who.ram_bytes / 2;
 	if (j->req->mode == MODE_FULL_ACCESS)
 		return 0;
@@ -273,16 +313,38 @@ static int decide_limits(struct job *j, struct err *e)
 	return 0;
 }
 
+/* Rules on the host's own paths, and a directory of the host as AGENT_ROOT. */
+static int decide_rung(struct job *j, const struct view_ids *ids, struct err *e)
+{
+	const struct plan_numbers *n = &j->plan.n;
+
+	if (rung_check(&j->view, j->req, &j->src, e) < 0 ||
+	    agentroot_make(&j->root, &j->who, j->session, j->call, n->outer_uid, n->outer_gid, e) <
+		    0 ||
+	    view_build(&j->view, j->req, &j->who, &j->refused, &j->src, ids, e) < 0 ||
+	    rung_add(&j->view, j->root.path, e) < 0)
+		return -1;
+	if (j->req->mode == MODE_READ_ONLY)
+		j->plan.n.flags |= PLAN_READ_ONLY;
+	return j->view.home_config ? agentroot_write(&j->root, ".gitconfig", j->view.home_config,
+						     n->outer_uid, n->outer_gid, e)
+				   : 0;
+}
+
 static int decide_view(struct job *j, struct err *e)
 {
 	struct view_ids ids;
 
+	j->view.rules = job_is_rung(j);
 	if (refused_init(&j->who, &j->refused, e) < 0 ||
 	    source_find(j->req, &j->who, &j->refused, &j->src, e) < 0 || check_owner(j, e) < 0 ||
 	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0 ||
 	    view_link(&j->view, j->req, &j->who, &j->refused, &j->src, &j->link, e) < 0 ||
-	    decide_ids(j, &ids, e) < 0 ||
-	    view_build(&j->view, j->req, &j->who, &j->refused, &j->src, &ids, e) < 0 ||
+	    decide_ids(j, &ids, e) < 0)
+		return -1;
+	if (job_is_rung(j))
+		return decide_rung(j, &ids, e);
+	if (view_build(&j->view, j->req, &j->who, &j->refused, &j->src, &ids, e) < 0 ||
 	    sockets_mask(&j->view, &j->src, e) < 0)
 		return -1;
 	struct guard_order o = {.req = j->req,
@@ -299,10 +361,50 @@ static int decide_view(struct job *j, struct err *e)
 	return 0;
 }
 
+const char *job_agent_root(const struct job *j)
+{
+	return job_is_rung(j) ? j->root.path : "/sand";
+}
+
+unsigned int landlock_abi(void)
+{
+	long abi = syscall(444 /* landlock_create_ruleset */, NULL, 0, 1 /* its version */);
+
+	return abi < 1 ? 0 : (unsigned int)abi;
+}
+
+bool job_is_rung(const struct job *j)
+{
+	return j->req->isolation == ISOLATION_LANDLOCK && j->req->mode != MODE_FULL_ACCESS;
+}
+
+/* Asked for by name: never a rung that somebody did not want. */
+static int check_rung(const struct job *j, struct err *e)
+{
+	if (caller_env(&j->who, "SANDGLASS") && prctl(PR_GET_SECCOMP) == 2) {
+		(void)err_set(e, ERR_NESTED_SANDBOX,
+			      "already inside a sandbox, which makes no second one");
+		return err_hint(e, "run the command as it is: the outer boundary holds it");
+	}
+	if (landlock_abi() >= 1)
+		return 0;
+	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE, "isolation `landlock`: %s",
+		      errno == EOPNOTSUPP ? "Landlock is not switched on in this kernel"
+		      : errno == ENOSYS   ? "this kernel has no Landlock"
+					  : strerror(errno));
+	return err_hint(e, "Linux 5.13 or later with `landlock` in the boot parameter lsm= (see "
+			   "/sys/kernel/security/lsm); in a container, allow its system calls");
+}
+
 int job_begin(struct job *j, struct err *e)
 {
 	bool bare = j->req->mode == MODE_FULL_ACCESS;
 
+	if (job_is_rung(j) && check_rung(j, e) < 0)
+		return -1;
+	if (job_is_rung(j))
+		j->plan.n.flags |= PLAN_LANDLOCK;
+	j->root.sessions = j->root.lock = -1;
 	if (uuid4(j->session, e) < 0 || uuid4(j->call, e) < 0)
 		return -1;
 	const char *given = caller_env(&j->who, "SESSION_ID");
@@ -317,6 +419,9 @@ int job_begin(struct job *j, struct err *e)
 	decide_terminal(j);
 	if (stdio_plan(j->closed, j->req->json, j->plan.n.flags & PLAN_TTY, bare, &j->io, e) < 0)
 		return -1;
+	/* A descriptor of its own, read-only, needs a mount. */
+	if (job_is_rung(j) && j->io.way[0] == STDIO_FILE)
+		j->io.way[0] = STDIO_RELAY;
 	if (!bare && j->who.root && j->uid_fd < 0)
 		j->uid_fd = uidlock_take(&j->session_uid, e);
 	return !bare && j->who.root && j->uid_fd < 0 ? -1 : 0;
@@ -335,7 +440,8 @@ int job_prepare(struct job *j, struct err *e)
 	}
 	decide_counters(&j->plan.n);
 	decide_cwd(j);
-	if (environment_build(&j->env, j->req, &j->who, j->session, j->call, e) < 0)
+	if (environment_build(&j->env, j->req, &j->who, job_agent_root(j), j->session, j->call, e) <
+	    0)
 		return -1;
 	j->plan.n.parent_pid = (uint32_t)getpid();
 	j->plan.cwd = j->cwd;
@@ -375,6 +481,7 @@ void job_release(struct job *j)
 	guard_free(j->guard);
 	j->guard = NULL;
 	view_release(&j->view);
+	agentroot_remove(&j->root);
 	environment_release(&j->env);
 	capture_release(&j->capture[0]);
 	capture_release(&j->capture[1]);

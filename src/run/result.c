@@ -61,6 +61,9 @@ int job_hash_policy(const struct job *j, char ret[JOB_HASH_TEXT], struct err *e)
 		/* What is pinned or masked is what happens to be there. */
 		if (p.mounts[i].kind == MOUNT_PIN || p.mounts[i].kind == MOUNT_MASK)
 			continue;
+		/* A name that is another one at each run, with rights that never differ. */
+		if (job_is_rung(j) && path_is_below(j->root.path, p.mounts[i].dst))
+			continue;
 		mounts[n] = p.mounts[i];
 		if (mounts[n].kind == MOUNT_FILE)
 			mounts[n].src_len = 0;
@@ -162,17 +165,19 @@ static void write_enforced(const struct job *j, struct json *o)
 	static const char *const always[] =
 		{"user",         "mount",        "pid",    "ipc", "uts", "net", "cgroup-namespace",
 		 "capabilities", "no_new_privs", "seccomp"};
+	static const char *const rung[] = {"ipc", "net", "capabilities", "no_new_privs", "seccomp"};
 	bool bare = j->req->mode == MODE_FULL_ACCESS;
+	bool is_rung = job_is_rung(j);
 	uint32_t lost = j->out.exit.flags;
 
 	json_key(o, "enforced");
 	json_arr_begin(o);
 	if (j->out.have_exit && !bare) {
-		for (size_t i = 0; i < ARRAY_LEN(always); i++)
-			json_str(o, always[i]);
+		for (size_t i = 0; i < (is_rung ? ARRAY_LEN(rung) : ARRAY_LEN(always)); i++)
+			json_str(o, is_rung ? rung[i] : always[i]);
 		if (!(lost & REPORT_NO_LANDLOCK))
 			json_str(o, "landlock");
-		if (!(lost & REPORT_NO_SYSCTL))
+		if (!is_rung && !(lost & REPORT_NO_SYSCTL))
 			json_str(o, "user-counters");
 		if (j->plan.cgroup_count)
 			json_str(o, "cgroup");
@@ -189,6 +194,8 @@ static void write_enforced(const struct job *j, struct json *o)
 		json_str(o, "landlock");
 	if (lost & REPORT_NO_SYSCTL)
 		json_str(o, "user-counters");
+	for (size_t i = 0; is_rung && rung_lost(j->out.exit.landlock, i); i++)
+		json_str(o, rung_lost(j->out.exit.landlock, i));
 	for (size_t i = 0; j->guard && guard_lost(j->guard, i); i++)
 		json_str(o, guard_lost(j->guard, i));
 	json_arr_end(o);
@@ -282,7 +289,10 @@ static void write_sandbox(const struct job *j, struct json *o)
 
 	json_key(o, "sandbox");
 	json_obj_begin(o);
-	json_kv_str(o, "isolation", j->req->mode == MODE_FULL_ACCESS ? "none" : "namespace");
+	json_kv_str(o, "isolation",
+		    j->req->mode == MODE_FULL_ACCESS ? "none"
+		    : job_is_rung(j)                 ? "landlock"
+						     : "namespace");
 	json_kv_str(o, "mode", mode_names[j->req->mode]);
 	json_kv_str(o, "writes", "direct");
 	json_key(o, "source");
@@ -318,7 +328,12 @@ int result_write(const struct job *j, struct buf *out, struct err *e)
 	for (size_t i = 0; i < j->argc; i++)
 		json_text(&o, j->argv[i], strlen(j->argv[i]));
 	json_arr_end(&o);
-	json_kv_str(&o, "agent_root", j->req->mode == MODE_FULL_ACCESS ? NULL : "/sand");
+	bool none = j->req->mode == MODE_FULL_ACCESS || !job_agent_root(j)[0];
+	json_key(&o, "agent_root");
+	if (none)
+		json_null(&o);
+	else
+		json_text(&o, job_agent_root(j), strlen(job_agent_root(j)));
 	json_kv_null(&o, "graph");
 	if (wall == LIMIT_NONE || !wall)
 		json_kv_null(&o, "deadline");

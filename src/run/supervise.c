@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/tree.h"
 #include "run/job.h"
 #include "run/relay.h"
 #include "run/terminal.h"
@@ -31,6 +33,7 @@
 #define BACKSTOP_MS 3000u
 #define FOREGROUND_MS 250u /* how long a job that comes to the front waits for its keys */
 #define MAX_RELAYS 3
+#define END_MS 5000u /* as core's */
 
 struct super {
 	struct job *j;
@@ -44,6 +47,7 @@ struct super {
 	size_t relays;
 	int child_fd[3]; /* what core gets as 0 to 2 */
 	struct terminal terminal;
+	bool reaper;      /* orphans of core come to us, and nobody else's do */
 	uint64_t over_ms; /* when draining ends; LIMIT_NONE while core lives */
 	uint64_t kill_ms; /* init should have ended the tree by then: core is killed */
 	uint64_t
@@ -200,7 +204,7 @@ static int wire(struct super *s, struct err *e)
 static int spawn_core(struct super *s, int their_ctl, int their_again, struct err *e)
 {
 	char path[PATH_TEXT];
-	bool early = s->j->req->mode != MODE_FULL_ACCESS && !cgroups_are_v2();
+	bool early = s->j->req->mode != MODE_FULL_ACCESS && !job_is_rung(s->j) && !cgroups_are_v2();
 	char *argv[] = {(char *)(uintptr_t) "sandglass-core",
 			early ? (char *)(uintptr_t) "early" : NULL, NULL};
 	char *envp[] = {NULL};
@@ -414,6 +418,18 @@ static void take_report(struct super *s, const struct report *r, int fd)
 	}
 }
 
+/* Core is gone. Where it was killed it has left its orphans to us. */
+static void end_orphans(struct super *s)
+{
+	int status = 0;
+
+	if (!s->reaper || s->core <= 0)
+		return;
+	if (RETRY_EINTR(waitpid(s->core, &status, 0)) == s->core)
+		s->core = 0;
+	(void)tree_end(END_MS, NULL, NULL);
+}
+
 static void on_ctl(struct super *s)
 {
 	struct report r;
@@ -435,6 +451,7 @@ static void on_ctl(struct super *s)
 	if (n <= 0) {
 		(void)close(s->ctl);
 		s->ctl = -1;
+		end_orphans(s);
 		s->over_ms = clock_mono_ms() + MAX_DRAIN_MS;
 		return;
 	}
@@ -581,6 +598,9 @@ static int start(struct super *s, struct err *e)
 
 	if (wire(s, e) < 0)
 		return -1;
+	/* Where our caller gave us children of its own, they are not ours to end. */
+	if (job_is_rung(j) && waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
+		s->reaper = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 	s->plan = high(memfd_create("plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (s->plan < 0)
 		return err_sys(e, "memfd_create");
@@ -631,6 +651,8 @@ static void end(struct super *s)
 		(void)close(s->ctl);
 	if (s->core > 0)
 		(void)RETRY_EINTR(waitpid(s->core, &status, 0));
+	if (s->reaper)
+		(void)tree_end(END_MS, NULL, NULL);
 	for (size_t i = 0; i < s->relays; i++)
 		relay_release(&s->relay[i]);
 	if (s->plan >= 0)
@@ -647,6 +669,7 @@ void job_abort(struct job *j)
 {
 	if (j->super)
 		end(j->super);
+	agentroot_remove(&j->root);
 }
 
 int job_run(struct job *j, struct err *e)
@@ -670,6 +693,7 @@ int job_run(struct job *j, struct err *e)
 	end(s);
 	if (j->guard)
 		guard_end(j->guard);
+	agentroot_remove(&j->root);
 	for (size_t i = 0; i < j->plan.cgroup_count; i++)
 		cgroups_remove(j->plan.cgroups[i].dir); /* if core could not any more */
 	j->out.wall_ms = clock_mono_ms() - begin;

@@ -30,14 +30,21 @@
 #define REFUSE(err) (SECCOMP_RET_ERRNO | (uint32_t)(err))
 #define HIGH (UINT64_C(0xdeadbeef) << 32)
 
-static const size_t length = sizeof(seccomp_prog) / sizeof(seccomp_prog[0]);
+static const struct sock_filter *prog = seccomp_prog;
+static size_t length = ARRAY_LEN(seccomp_prog);
+
+static void use_rung(bool old)
+{
+	prog = old ? seccomp_rung_old : seccomp_rung;
+	length = old ? ARRAY_LEN(seccomp_rung_old) : ARRAY_LEN(seccomp_rung);
+}
 
 static uint32_t run(const struct seccomp_data *d)
 {
 	uint32_t a = 0;
 
 	for (size_t pc = 0, steps = 0; pc < length && steps < length; pc++, steps++) {
-		const struct sock_filter *i = &seccomp_prog[pc];
+		const struct sock_filter *i = &prog[pc];
 		switch (i->code) {
 		case BPF_LD | BPF_W | BPF_ABS:
 			if (i->k % 4 != 0 || i->k + 4 > sizeof(*d))
@@ -193,17 +200,26 @@ static bool listed(long nr)
 }
 
 /* Every jump lands inside, every way ends with a verdict: as the kernel checks it. */
-START_TEST(well_formed)
+static void check_form(void)
 {
 	ck_assert_uint_le(length, BPF_MAXINSNS);
 	for (size_t i = 0; i < length; i++) {
-		const struct sock_filter *f = &seccomp_prog[i];
+		const struct sock_filter *f = &prog[i];
 		if (f->code == (BPF_JMP | BPF_JA))
 			ck_assert_uint_lt(i + 1 + f->k, length);
 		else if (BPF_CLASS(f->code) == BPF_JMP)
 			ck_assert_uint_lt(i + 1 + (f->jt > f->jf ? f->jt : f->jf), length);
 	}
-	ck_assert_int_eq(BPF_CLASS(seccomp_prog[length - 1].code), BPF_RET);
+	ck_assert_int_eq(BPF_CLASS(prog[length - 1].code), BPF_RET);
+}
+
+START_TEST(well_formed)
+{
+	check_form();
+	use_rung(false);
+	check_form();
+	use_rung(true);
+	check_form();
 }
 END_TEST
 
@@ -448,6 +464,128 @@ START_TEST(core_limit)
 }
 END_TEST
 
+/* Where namespaces are missing nothing is allowed that is refused where they are. */
+START_TEST(rung_is_no_wider)
+{
+	static const uint64_t values[] = {0,      1,        2,         3,     5,      8,
+					  16,     0100,     01000,     06000, 04755,  0x5412,
+					  0x5423, 1024,     0x20000,   17,    0x4111, 0x10011,
+					  HIGH,   HIGH | 1, UINT64_MAX};
+	size_t n = ARRAY_LEN(values);
+	static uint32_t base[ARRAY_LEN(values) * ARRAY_LEN(values)];
+
+	for (long nr = 0; nr < 600; nr++) {
+		for (int turn = 0; turn < 3; turn++) {
+			if (turn)
+				use_rung(turn == 2);
+			for (size_t i = 0; i < n * n; i++) {
+				uint64_t a = values[i / n];
+				uint64_t b = values[i % n];
+				/* each pair where arguments that count can be: 0 and 1, 1 and 2, 2 and 3 */
+				uint32_t got = call(nr, a, b, a, b);
+				if (!turn)
+					base[i] = got;
+				else if (base[i] != ALLOW && got == ALLOW)
+					ck_abort_msg("call %ld with %zu is wider", nr, i);
+			}
+		}
+		prog = seccomp_prog;
+		length = ARRAY_LEN(seccomp_prog);
+	}
+}
+END_TEST
+
+START_TEST(rung_sockets)
+{
+	for (int old = 0; old <= 1; old++) {
+		use_rung(old);
+		for (uint64_t family = 0; family < 64; family++)
+			for (uint64_t type = 0; type < 16; type++)
+				for (int high = 0; high <= 1; high++) {
+					uint64_t more = high ? HIGH : 0;
+					uint64_t flags =
+						high ? 02004000 : 0; /* CLOEXEC, NONBLOCK */
+					bool good = family == 1 && (type == 1 || type == 5);
+					IS(call(SYS_socket, family | more, type, 0, 0),
+					   REFUSE(EPERM), "family", family);
+					IS(call(SYS_socketpair, family | more, type | flags | more,
+						0, 0),
+					   good ? ALLOW : REFUSE(EPERM), "pair", type);
+				}
+	}
+}
+END_TEST
+
+START_TEST(rung_always)
+{
+	static const long refused[] = {SYS_connect, SYS_bind, SYS_listen};
+	static const long missing[] = {SYS_shmget,  SYS_shmat,    SYS_shmctl, SYS_shmdt,
+				       SYS_semget,  SYS_semop,    SYS_semctl, SYS_semtimedop,
+				       SYS_msgget,  SYS_msgsnd,   SYS_msgrcv, SYS_msgctl,
+				       SYS_mq_open, SYS_mq_unlink};
+
+	for (int old = 0; old <= 1; old++) {
+		use_rung(old);
+		for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+			IS(call(refused[i], 3, 1, 1, 1), REFUSE(EPERM), "call", refused[i]);
+		for (size_t i = 0; i < ARRAY_LEN(missing); i++)
+			IS(call(missing[i], 3, 1, 1, 1), REFUSE(ENOSYS), "call", missing[i]);
+		IS(call(SYS_truncate, 1, 0, 0, 0), old ? REFUSE(EPERM) : ALLOW, "truncate", old);
+		IS(call(SYS_ftruncate, 1, 0, 0, 0), ALLOW, "ftruncate", old);
+	}
+}
+END_TEST
+
+/* Nobody but the caller itself is named, and no user as a whole. */
+START_TEST(rung_others)
+{
+	static const long by_pid[] = {SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr,
+				      SYS_sched_setaffinity,  SYS_prlimit64,      SYS_migrate_pages,
+				      SYS_move_pages};
+	static const struct {
+		long nr;
+		uint64_t user;
+	} by_kind[] = {{SYS_setpriority, 2}, {SYS_ioprio_set, 3}};
+
+	use_rung(false);
+	for (size_t i = 0; i < ARRAY_LEN(by_pid); i++) {
+		IS(call(by_pid[i], 0, 0, 0, 0), ALLOW, "call", by_pid[i]);
+		IS(call(by_pid[i], HIGH, 0, 0, 0), ALLOW, "call", by_pid[i]);
+		for (uint64_t pid = 1; pid < 70; pid++)
+			IS(call(by_pid[i], pid, 0, 0, 0), REFUSE(EPERM), "call", by_pid[i]);
+		IS(call(by_pid[i], UINT32_MAX, 0, 0, 0), REFUSE(EPERM), "call", by_pid[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(by_kind); i++)
+		for (uint64_t kind = 0; kind < 5; kind++) {
+			IS(call(by_kind[i].nr, kind, 0, 0, 0),
+			   kind == by_kind[i].user ? REFUSE(EPERM) : ALLOW, "kind", kind);
+			IS(call(by_kind[i].nr, kind, 7, 0, 0), REFUSE(EPERM), "kind", kind);
+		}
+	for (uint64_t resource = 0; resource < 20; resource++)
+		IS(call(SYS_prlimit64, 0, resource, 0x1000, 0), resource == 4 ? REFUSE(0) : ALLOW,
+		   "prlimit64", resource);
+	IS(call(SYS_prlimit64, 7, 4, 0x1000, 0), REFUSE(EPERM), "prlimit64", 7);
+}
+END_TEST
+
+/* A file that is opened for reading, or for neither, is not cut. */
+START_TEST(rung_cuts)
+{
+	use_rung(false);
+	for (uint64_t flags = 0; flags < 04000; flags++)
+		for (uint64_t mode = 0; mode < 2; mode++) {
+			uint64_t bits = mode ? 04755 : 0644;
+			bool cuts = (flags & 01000) && (flags % 4 == 0 || flags % 4 == 3);
+			bool unsafe = (flags & 0100) && mode;
+			uint32_t want = cuts || unsafe ? REFUSE(EPERM) : ALLOW;
+			IS(call(SYS_openat, 0, 0, flags, bits), want, "openat", flags);
+#ifdef __x86_64__
+			IS(call(SYS_open, 0, flags, bits, 0), want, "open", flags);
+#endif
+		}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("core seccomp");
@@ -468,6 +606,11 @@ int main(void)
 	tcase_add_test(c, listeners);
 	tcase_add_test(c, init_is_left_alone);
 	tcase_add_test(c, core_limit);
+	tcase_add_test(c, rung_is_no_wider);
+	tcase_add_test(c, rung_sockets);
+	tcase_add_test(c, rung_always);
+	tcase_add_test(c, rung_others);
+	tcase_add_test(c, rung_cuts);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

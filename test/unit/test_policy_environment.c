@@ -24,7 +24,7 @@ static const char *value(const char *name)
 static int build(const struct request *req, const struct caller *who, struct err *e)
 {
 	environment_release(&built);
-	int rc = environment_build(&built, req, who, "SESSION", "CALL", e);
+	int rc = environment_build(&built, req, who, "/sand", "SESSION", "CALL", e);
 	ck_assert_ptr_null(built.v[built.n]);
 	return rc;
 }
