@@ -148,6 +148,10 @@ static void tell_guarded(const struct job *j)
 		(void)term_escape(&out, d[i].hint, strlen(d[i].hint));
 		(void)buf_char(&out, '\n');
 	}
+	if (j->wanted && !j->req->quiet) {
+		char hint[JOB_HINT_TEXT];
+		(void)buf_printf(&out, "sandglass: hint: %s\n", job_wanted_hint(j, hint));
+	}
 	if (out.n && cli_write(STDERR_FILENO, out.p, out.n, &ignored) < 0)
 		return; /* nowhere to tell it; the result and the quarantine have it */
 }

@@ -61,8 +61,9 @@ struct job {
 	struct super *super; /* between job_start() and its end */
 	struct outcome out;
 	struct capture capture[2];
-	struct err error; /* code ERR_NONE: the command ran and this is its own end */
-	int status;       /* of the exit */
+	struct err error;   /* code ERR_NONE: the command ran and this is its own end */
+	int status;         /* of the exit */
+	const char *wanted; /* sudo or its like, which the command named; NULL: none */
 };
 
 /* Fills in who calls, from the process. */
@@ -92,6 +93,10 @@ unsigned int landlock_abi(void);
 
 /* Turns the outcome into j->error and j->status. */
 void job_judge(struct job *j);
+
+/* Why what j->wanted names did not work. */
+#define JOB_HINT_TEXT 160
+const char *job_wanted_hint(const struct job *j, char ret[JOB_HINT_TEXT]);
 
 /* A failed stage of core, in words: code, message, hint. */
 void failure_explain(const struct job *j, const struct report *r, struct err *e);

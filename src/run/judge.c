@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/term.h"
 #include "run/job.h"
+#include "run/privilege.h"
 
 #define SHOWN 400
 
@@ -266,11 +267,31 @@ static void judge_lost(struct job *j)
 	j->status = 125;
 }
 
+const char *job_wanted_hint(const struct job *j, char ret[JOB_HINT_TEXT])
+{
+	(void)snprintf(ret, JOB_HINT_TEXT,
+		       "%s cannot work inside: no program there gets more rights than the sandbox "
+		       "has; do that step outside",
+		       j->wanted);
+	return ret;
+}
+
+static const char *wanted_by(const struct job *j)
+{
+	const struct capture *c = &j->capture[1];
+
+	if (j->req->mode == MODE_FULL_ACCESS || !j->out.have_exit || j->out.have_exec_error)
+		return NULL;
+	const char *name = privilege_named(j->argv, j->argc);
+	return name || !j->req->json ? name : privilege_in_output(c->head, c->head_n);
+}
+
 void job_judge(struct job *j)
 {
 	const struct outcome *o = &j->out;
 	uint32_t flags = flags_of(o);
 
+	j->wanted = wanted_by(j);
 	if (o->have_failure) {
 		failure_explain(j, &o->failure, &j->error);
 		j->status = err_code_status(j->error.code);

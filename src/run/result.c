@@ -246,6 +246,17 @@ static void write_denials(const struct job *j, struct json *o)
 		json_kv_uint(o, "count", d[i].count);
 		json_obj_end(o);
 	}
+	if (j->wanted) {
+		char hint[JOB_HINT_TEXT];
+		json_obj_begin(o);
+		json_kv_str(o, "op", "privilege");
+		json_kv_str(o, "target", j->wanted);
+		json_kv_str(o, "rule", "no_new_privs");
+		json_kv_str(o, "hint", job_wanted_hint(j, hint));
+		json_kv_str(o, "kind", "terminal");
+		json_kv_uint(o, "count", 1);
+		json_obj_end(o);
+	}
 	json_arr_end(o);
 }
 

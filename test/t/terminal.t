@@ -524,6 +524,9 @@ def restored(place, who):
             status, text = t.does(f"{RUN} {command}")
             tap.ok(status == want and t.settings() == t.at_rest,
                    f"{who}: the terminal is as before after {name}", status, text)
+        status, text = t.does("$SG run sudo -k true")
+        tap.ok(status != 0 and "sandglass: hint: sudo cannot work inside" in text and
+               "password" not in text, f"{who}: sudo at a terminal asks nothing", status, text)
         front = f"{RUN} sh -c 'echo up; exec sleep 787'"
         t.line(front)
         ready(t, r"\nup\r")

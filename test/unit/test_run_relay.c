@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -268,6 +270,94 @@ START_TEST(not_ready)
 }
 END_TEST
 
+static int open_pty(int *ret_master)
+{
+	int unlock = 0;
+
+	*ret_master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK);
+	ck_assert_int_ge(*ret_master, 0);
+	ck_assert_int_eq(ioctl(*ret_master, TIOCSPTLCK, &unlock), 0);
+	int slave = ioctl(*ret_master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
+	ck_assert_int_ge(slave, 0);
+	return slave;
+}
+
+static void set_keyed(int fd, bool keyed)
+{
+	struct termios t;
+
+	ck_assert_int_eq(tcgetattr(fd, &t), 0);
+	t.c_lflag = keyed ? t.c_lflag & ~(tcflag_t)ICANON : t.c_lflag | ICANON;
+	ck_assert_int_eq(tcsetattr(fd, TCSANOW, &t), 0);
+}
+
+/* A pager reads the terminal key by key: its keys are not ours, before poll(2) and after. */
+START_TEST(keys_of_another)
+{
+	struct relay r;
+	struct pollfd fds[2];
+	int master = -1;
+	int out[2];
+	char got[8];
+
+	int slave = open_pty(&master);
+	ck_assert_int_eq(pipe2(out, O_NONBLOCK), 0);
+	ck_assert(relay_init(&r, slave, out[1], NULL));
+	r.from_terminal = r.by_line = true;
+	ck_assert_int_eq(write(master, "a\n", 2), 2);
+	ck_assert_uint_eq(relay_poll(&r, fds), 1);
+	ck_assert_int_eq(poll(fds, 1, 1000), 1);
+	set_keyed(slave, true);
+	relay_step(&r, fds, 1);
+	ck_assert_uint_eq(r.n, 0);
+	ck_assert_uint_eq(relay_poll(&r, fds), 0);
+	ck_assert(r.away);
+	ck_assert_int_eq(read(slave, got, sizeof(got)), 2); /* still there, for the pager */
+	set_keyed(slave, false);
+	ck_assert_int_eq(write(master, "b\n", 2), 2);
+	ck_assert(turn(&r, 1000));
+	ck_assert(!r.away);
+	ck_assert(turn(&r, 1000));
+	ck_assert_int_eq(read(out[0], got, sizeof(got)), 2);
+	ck_assert_int_eq(got[0], 'b');
+	/* Where nobody else is meant to read, keys are as good as lines. */
+	r.by_line = false;
+	set_keyed(slave, true);
+	ck_assert_uint_eq(relay_poll(&r, fds), 1);
+	relay_release(&r);
+	(void)close(master);
+	(void)close(out[0]);
+	(void)close(out[1]);
+}
+END_TEST
+
+/* A terminal that is gone is told from one at whose keyboard somebody ended the input. */
+START_TEST(terminal_gone)
+{
+	struct relay r;
+	int master = -1;
+	int out[2];
+
+	for (int gone = 0; gone <= 1; gone++) {
+		int slave = open_pty(&master);
+		ck_assert_int_eq(pipe(out), 0);
+		ck_assert(relay_init(&r, slave, out[1], NULL));
+		r.from_terminal = r.is_input = true;
+		if (gone)
+			(void)close(master);
+		else
+			ck_assert_int_eq(write(master, "\4", 1), 1);
+		ck_assert(turn(&r, 1000));
+		ck_assert_int_eq(r.from, -1);
+		ck_assert_int_eq(r.gone, gone);
+		relay_release(&r);
+		if (!gone)
+			(void)close(master);
+		(void)close(out[0]);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("run relay");
@@ -284,6 +374,8 @@ int main(void)
 	tcase_add_test(c, end_of_input_at_a_pty);
 	tcase_add_test(c, leaves_stdio_open);
 	tcase_add_test(c, not_ready);
+	tcase_add_test(c, keys_of_another);
+	tcase_add_test(c, terminal_gone);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }
