@@ -12,6 +12,13 @@ all:
 install: all
 	@tools/install build "$(DESTDIR)" "$(PREFIX)"
 
+# A tarball in build/dist, and what shows that it works elsewhere.
+dist: all
+	@tools/dist build
+
+check-dist: dist
+	@tools/check-dist build/dist
+
 # Everything: layers, budgets, unit tests, cases, sanitizers. See also ./check,
 # which installs what is missing first.
 check:
@@ -42,4 +49,4 @@ format:
 clean:
 	@rm -rf build
 
-.PHONY: all install check unit asan fuzz tidy bench format clean
+.PHONY: all install dist check-dist check unit asan fuzz tidy bench format clean

@@ -223,7 +223,8 @@ class Zsh:
                 found[word] = re.sub(r"^\S+ +-- ", "", about)
         wrong = "" if "END\n" in text else f"no end: {said!r}"
         wrong += "".join(re.findall(r"[^\r\n]*(?:_arguments|command not found|parse error|"
-                                    r"bad |comparguments)[^\r\n]*", said.decode("utf-8", "replace")))
+                                    r"bad |comparguments)[^\r\n]*",
+                                    said.decode("utf-8", "replace")))
         return found, wrong
 
     def _until(self, master, mark, said):
