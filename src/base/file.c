@@ -4,8 +4,10 @@
  */
 #include "base/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -26,4 +28,18 @@ int file_write_text(const char *path, const char *text)
 
 	/* The write itself takes effect or fails: closing such a file has nothing to say. */
 	return fd >= 0 && write(fd, text, len) == (ssize_t)len ? 0 : -1;
+}
+
+bool file_make_dirs(char *path, unsigned int mode)
+{
+	for (char *p = path + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		bool good = mkdir(path, mode) == 0 || errno == EEXIST;
+		*p = '/';
+		if (!good)
+			return false;
+	}
+	return true;
 }

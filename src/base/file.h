@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -13,6 +14,9 @@
  * an empty text if the file is empty or cannot be read (errno says why not).
  */
 size_t file_read_text(int dir, const char *path, char *ret, size_t len);
+
+/* Like mkdir -p for what holds `path`, with that mode for what is new. `path` is as before afterwards. */
+bool file_make_dirs(char *path, unsigned int mode);
 
 /* Writes the text to a file that is there. 0, or -1 with errno. */
 int file_write_text(const char *path, const char *text);

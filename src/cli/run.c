@@ -13,6 +13,7 @@
 #include "base/term.h"
 #include "cli/run_options.h"
 #include "cli/verbs.h"
+#include "policy/apply.h"
 #include "run/job.h"
 #include "run/notice.h"
 
@@ -63,9 +64,28 @@ static void notice_rung(void)
 		return; /* nowhere to tell it; the result has it */
 }
 
+/* What a file said that did not count. */
+static void tell_ignored(const struct job *j)
+{
+	AUTO_BUF out = BUF_INIT((size_t)1 << 24);
+	struct err ignored = {0};
+
+	for (size_t i = 0; j->policy.there && i < j->policy.compiled.note_count; i++) {
+		const char *note = j->policy.compiled.notes[i];
+		(void)buf_str(&out, "sandglass: ");
+		(void)term_escape(&out, note, strlen(note));
+		(void)buf_char(&out, '\n');
+	}
+	if (out.n && cli_write(STDERR_FILENO, out.p, out.n, &ignored) < 0)
+		return; /* nowhere to tell it; the result has it */
+}
+
 static void notice(const struct job *j)
 {
 	char shown[512];
+
+	if (!j->req->quiet && !j->req->json)
+		tell_ignored(j);
 
 	if (j->req->mode == MODE_FULL_ACCESS) {
 		(void)fprintf(stderr, "sandglass: no boundary: full access\n");
@@ -197,10 +217,13 @@ static int run(const struct cli *cli, struct request *req)
 	static struct job j; /* 1 MiB of lists: too much for a stack */
 	char cwd[PATH_TEXT];
 
-	j.req = req;
 	j.closed = cli->closed;
 	j.uid_fd = -1;
-	int rc = caller_init(&j.who, cli->env, cwd, &j.error) < 0 ? -1 : attempt(&j);
+	j.req = req;
+	bool known = caller_init(&j.who, cli->env, cwd, &j.error) == 0;
+	if (!known)
+		policy_apply(req, NULL);
+	int rc = known && job_policy(&j, req, &j.error) == 0 ? attempt(&j) : -1;
 	if (rc == 0 && job_needs_other_ids(&j)) {
 		job_reset(&j);
 		rc = attempt(&j);
@@ -215,12 +238,13 @@ static int run(const struct cli *cli, struct request *req)
 }
 
 /* An option that could not be read: still one JSON document for who asked for it. */
-static int bad_options(const struct request *req, const struct err *e)
+static int bad_options(struct request *req, const struct err *e)
 {
 	static struct job j;
 
 	if (!req->json)
 		return cli_fail(e, 125);
+	policy_apply(req, NULL);
 	j.req = req;
 	j.error = *e;
 	j.status = 125;

@@ -58,6 +58,16 @@ static const struct opt options[] = {
 	 .off = AT(write),
 	 .arg = "PATH",
 	 .help = "show PATH, writable"},
+	{.name = "policy",
+	 .kind = OPT_STRING,
+	 .off = AT(policy),
+	 .arg = "FILE",
+	 .help = "a policy file above those of user and project; see sandglass-policy(5)"},
+	{.name = "profile",
+	 .kind = OPT_LIST,
+	 .off = AT(profile),
+	 .arg = "NAME",
+	 .help = "what a tool needs: node python rust go jvm browser ssh-sign"},
 	{.name = "env",
 	 .kind = OPT_LIST,
 	 .off = AT(env),
@@ -163,8 +173,6 @@ static const struct opt options[] = {
 	{.name = "observe", .kind = OPT_FLAG, .later = LATER_REVIEW},
 	{.name = "idle", .kind = OPT_DURATION, .later = LATER_REVIEW},
 	{.name = "hide", .kind = OPT_LIST, .later = LATER_POLICY},
-	{.name = "policy", .kind = OPT_STRING, .later = LATER_POLICY},
-	{.name = "profile", .kind = OPT_LIST, .later = LATER_POLICY},
 	{.name = "allow-host", .kind = OPT_LIST, .later = LATER_NETWORK},
 	{.name = "deny-host", .kind = OPT_LIST, .later = LATER_NETWORK},
 	{.name = "allow-local", .kind = OPT_LIST, .later = LATER_NETWORK},
@@ -177,6 +185,7 @@ int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
 	int first = 0;
 
 	*ret = request_of_nothing();
+	ret->mode = MODE_UNSET;
 	/* Whatever is wrong with the rest, who asked for JSON gets JSON. */
 	for (int i = 0; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++)
 		ret->json |= strcmp(argv[i], "--json") == 0;

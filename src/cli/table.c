@@ -10,11 +10,14 @@
 #include "base/buf.h"
 #include "base/nearest.h"
 #include "base/term.h"
+#include "cli/policy_options.h"
 #include "cli/verbs.h"
 
 const struct verb verbs[] = {
 	{"run", verb_run, &run_usage, NULL},
 	{"shell", verb_shell, &shell_usage, NULL},
+	{"policy", verb_policy, &policy_usage, NULL},
+	{"schema", verb_schema, &schema_usage, NULL},
 	{"doctor", verb_doctor, &doctor_usage, NULL},
 	{"help", verb_help, &help_usage, NULL},
 	{"version", verb_version, &version_usage, NULL},
@@ -32,8 +35,6 @@ const struct verb verbs[] = {
 	{"mcp", NULL, NULL, "the gateway"},
 	{"token", NULL, NULL, "the gateway"},
 	{"approval", NULL, NULL, "rules and approvals"},
-	{"policy", NULL, NULL, "policy files"},
-	{"schema", NULL, NULL, "policy files"},
 	{"gate", NULL, NULL, "the gates for CI"},
 	{"probe", NULL, NULL, "the gates for CI"},
 	{"soak", NULL, NULL, "the gates for CI"},

@@ -33,6 +33,8 @@ int verb_unknown(const char *name);
 int verb_run(const struct cli *cli, int argc, char **argv);
 int verb_shell(const struct cli *cli, int argc, char **argv);
 int verb_doctor(const struct cli *cli, int argc, char **argv);
+int verb_policy(const struct cli *cli, int argc, char **argv);
+int verb_schema(const struct cli *cli, int argc, char **argv);
 int verb_version(const struct cli *cli, int argc, char **argv);
 int verb_help(const struct cli *cli, int argc, char **argv);
 

@@ -42,7 +42,7 @@ struct compiled {
 	uint32_t narrowed;              /* bits 1 << limit_id */
 	struct path_rule *rules;
 	size_t rule_count;
-	const char **env;
+	struct file_env *env;
 	size_t env_count;
 	struct compiled_file *files;
 	size_t file_count;

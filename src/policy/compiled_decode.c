@@ -132,6 +132,19 @@ static int read_rule(struct cursor *c, struct path_rule *ret)
 	return ret->path[0] == '/' ? 0 : -1;
 }
 
+static int read_env(struct cursor *c, struct file_env *ret)
+{
+	uint32_t if_there = 0;
+
+	if (take(c, &if_there, sizeof(if_there)) < 0 || if_there > 1)
+		return -1;
+	ret->if_there = if_there != 0;
+	ret->text = take_text(c, MAX_COMPILED_TEXT);
+	if (!ret->text || !ret->text[0] || ret->text[0] == '=')
+		return -1;
+	return !ret->if_there || strstr(ret->text, "=/") ? 0 : -1;
+}
+
 static int read_record(struct cursor *c, struct compiled *p)
 {
 	const char *s = NULL;
@@ -151,9 +164,7 @@ static int read_record(struct cursor *c, struct compiled *p)
 	case CREC_RULE:
 		return read_rule(c, &p->rules[p->rule_count++]) < 0 || c->bytes ? -1 : 0;
 	case CREC_ENV:
-		s = take_text(c, MAX_COMPILED_TEXT);
-		p->env[p->env_count++] = s;
-		return !s || !s[0] || s[0] == '=' || c->bytes ? -1 : 0;
+		return read_env(c, &p->env[p->env_count++]) < 0 || c->bytes ? -1 : 0;
 	case CREC_NOTE:
 		s = take_text(c, MAX_COMPILED_TEXT);
 		p->notes[p->note_count++] = s;

@@ -81,8 +81,10 @@ static void put_all(struct writer *w, const struct compiled *c)
 	for (size_t i = 0; i < c->rule_count; i++)
 		put_rule(w, &c->rules[i]);
 	for (size_t i = 0; i < c->env_count; i++) {
-		begin(w, CREC_ENV, strlen(c->env[i]) + 1);
-		text(w, c->env[i]);
+		uint32_t if_there = c->env[i].if_there;
+		begin(w, CREC_ENV, sizeof(if_there) + strlen(c->env[i].text) + 1);
+		(void)buf_add(&w->body, &if_there, sizeof(if_there));
+		text(w, c->env[i].text);
 	}
 	for (size_t i = 0; i < c->note_count; i++) {
 		begin(w, CREC_NOTE, strlen(c->notes[i]) + 1);

@@ -27,7 +27,7 @@ enum compiled_type {
 	CREC_NUMBERS, /* struct record_numbers, exactly one */
 	CREC_FILE,    /* struct record_file, path string */
 	CREC_RULE,    /* struct record_rule, path string, origin string */
-	CREC_ENV,     /* string: NAME or NAME=VALUE */
+	CREC_ENV,     /* u32 if_there, string: NAME or NAME=VALUE */
 	CREC_NOTE,    /* string */
 	CREC_TYPES,
 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the environment from tables. Pure but for memory.
+ * Builds the environment from tables. Pure but for memory, and a look whether a path is there.
  */
 #include "policy/environment.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/term.h"
@@ -161,9 +162,13 @@ static int add_named(struct environment *env, const char *text, const struct cal
 static int add_all_named(struct environment *env, const struct request *req,
 			 const struct caller *who, struct err *e)
 {
-	for (size_t i = 0; i < req->file_env_count; i++)
-		if (add_named(env, req->file_env[i], who, e) < 0)
+	for (size_t i = 0; i < req->file_env_count; i++) {
+		const struct file_env *f = &req->file_env[i];
+		if (f->if_there && access(f->text + strcspn(f->text, "=") + 1, F_OK) < 0)
+			continue;
+		if (add_named(env, f->text, who, e) < 0)
 			return -1;
+	}
 	for (size_t i = 0; i < req->env.n; i++)
 		if (add_named(env, req->env.v[i], who, e) < 0)
 			return -1;

@@ -50,6 +50,12 @@ struct path_rule {
 	bool narrow; /* of a file that can only narrow: a read takes writing away and shows nothing */
 };
 
+/* A variable that a policy file or a profile names. */
+struct file_env {
+	const char *text; /* NAME or NAME=VALUE */
+	bool if_there;    /* the value is a path: nothing is set where it does not exist */
+};
+
 enum limit_id {
 	LIMIT_WALL,
 	LIMIT_CPU_TIME,
@@ -78,7 +84,7 @@ struct request {
 	/* What policy files and profiles say (policy/apply.h); weaker than all options. */
 	const struct path_rule *rules;
 	size_t rule_count;
-	const char *const *file_env; /* NAME or NAME=VALUE */
+	const struct file_env *file_env;
 	size_t file_env_count;
 	uint32_t narrowed; /* bits 1 << limit_id: of a file that can only narrow */
 };

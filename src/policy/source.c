@@ -187,8 +187,8 @@ static int check_system(const struct resolved *dir, struct err *e)
 	return err_hint(e, "name a project directory (--source DIR), or --no-source for none");
 }
 
-int source_find(const struct request *req, const struct caller *who, const struct refused *refused,
-		struct source *ret, struct err *e)
+int source_locate(const struct request *req, const struct caller *who, struct source *ret,
+		  struct err *e)
 {
 	struct places writable = {.n = 0};
 	struct resolved r;
@@ -217,13 +217,33 @@ int source_find(const struct request *req, const struct caller *who, const struc
 	if (!S_ISDIR(r.st.st_mode))
 		return err_set(e, ERR_CONFIG_INVALID, "source %s is not a directory",
 			       term_escape_cut(shown, sizeof(shown), r.path, strlen(r.path)));
-	if (check_system(&r, e) < 0)
-		return -1;
-	/* A work tree around a home is refused as what it is, not silently made smaller. */
-	if (refused_check(refused, "source", &r, e) < 0 || source_check_place(&r, "source", e) < 0)
-		return -1;
 	ret->given = true;
 	memcpy(ret->path, r.path, sizeof(r.path));
 	ret->st = r.st;
+	return 0;
+}
+
+int source_check(const struct source *src, const struct refused *refused, struct err *e)
+{
+	struct resolved r = {.st = src->st};
+
+	if (!src->given)
+		return 0;
+	memcpy(r.path, src->path, strlen(src->path) + 1);
+	/* A work tree around a home is refused as what it is, not silently made smaller. */
+	if (check_system(&r, e) < 0 || refused_check(refused, "source", &r, e) < 0)
+		return -1;
+	return source_check_place(&r, "source", e);
+}
+
+int source_find(const struct request *req, const struct caller *who, const struct refused *refused,
+		struct source *ret, struct err *e)
+{
+	struct source src = {.given = false};
+
+	ret->given = false;
+	if (source_locate(req, who, &src, e) < 0 || source_check(&src, refused, e) < 0)
+		return -1;
+	*ret = src;
 	return 0;
 }

@@ -42,7 +42,12 @@ NODISCARD int source_check_place(const struct resolved *dir, const char *what, s
 /*
  * Top of the git work tree around the working directory, else the working
  * directory; or --source, or none. Reads nothing of the directory but whether
- * `.git` is there.
+ * `.git` is there. What is found may still be refused.
  */
+NODISCARD int source_locate(const struct request *req, const struct caller *who, struct source *ret,
+			    struct err *e);
+NODISCARD int source_check(const struct source *src, const struct refused *refused, struct err *e);
+
+/* Both. */
 NODISCARD int source_find(const struct request *req, const struct caller *who,
 			  const struct refused *refused, struct source *ret, struct err *e);

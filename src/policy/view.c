@@ -286,7 +286,8 @@ static int add_rule(struct view *v, const struct path_rule *rule, const struct r
 	/* A file that can only narrow takes writing away, it shows nothing. */
 	if (rule->narrow && !(src->given && path_is_below(src->path, r.path)))
 		return 0;
-	(void)term_escape_cut(shown, sizeof(shown), rule->origin, strlen(rule->origin));
+	(void)term_escape_cut(shown, sizeof(shown) - 1, rule->origin, strlen(rule->origin));
+	memcpy(shown + strlen(shown), ":", 2);
 	if (check_grant(&r, shown, e) < 0 || refused_check(refused, shown, &r, e) < 0)
 		return -1;
 	return put_grant(v, &r, rule->access == ACCESS_WRITE, rule->layer, e);

@@ -20,6 +20,7 @@
 #include "run/capture.h"
 #include "run/cgroups.h"
 #include "run/guard.h"
+#include "run/policy.h"
 #include "run/stdio.h"
 
 struct outcome {
@@ -39,6 +40,7 @@ struct job {
 	unsigned int closed; /* of 0 to 2, before we opened /dev/null there */
 	struct refused refused;
 	struct source src;
+	struct call_policy policy;
 	struct gitlink link;
 	struct view view;
 	struct environment env;
@@ -68,6 +70,12 @@ struct job {
 
 /* Fills in who calls, from the process. */
 NODISCARD int caller_init(struct caller *who, char **env, char cwd[PATH_TEXT], struct err *e);
+
+/*
+ * Finds the source and reads the policies that stand below the options of `req`,
+ * which becomes the job's request. Before all that follows.
+ */
+NODISCARD int job_policy(struct job *j, struct request *req, struct err *e);
 
 /*
  * In this order. What core needs to start is decided first, so that it gets

@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "base/term.h"
+#include "policy/apply.h"
 #include "run/job.h"
 #include "run/sockets.h"
 #include "run/uidlock.h"
@@ -337,7 +338,7 @@ static int decide_view(struct job *j, struct err *e)
 
 	j->view.rules = job_is_rung(j);
 	if (refused_init(&j->who, &j->refused, e) < 0 ||
-	    source_find(j->req, &j->who, &j->refused, &j->src, e) < 0 || check_owner(j, e) < 0 ||
+	    source_check(&j->src, &j->refused, e) < 0 || check_owner(j, e) < 0 ||
 	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0 ||
 	    view_link(&j->view, j->req, &j->who, &j->refused, &j->src, &j->link, e) < 0 ||
 	    decide_ids(j, &ids, e) < 0)
@@ -394,6 +395,20 @@ static int check_rung(const struct job *j, struct err *e)
 					  : strerror(errno));
 	return err_hint(e, "Linux 5.13 or later with `landlock` in the boot parameter lsm= (see "
 			   "/sys/kernel/security/lsm); in a container, allow its system calls");
+}
+
+int job_policy(struct job *j, struct request *req, struct err *e)
+{
+	struct err why = {0};
+
+	j->req = req;
+	/* Without a boundary there need be no source; if there is one, its file still narrows. */
+	if (source_locate(req, &j->who, &j->src, &why) < 0 && !req->full_access) {
+		policy_apply(req, NULL);
+		*e = why;
+		return -1;
+	}
+	return policy_load(&j->policy, req, &j->who, &j->src, e);
 }
 
 int job_begin(struct job *j, struct err *e)
@@ -464,19 +479,7 @@ bool job_needs_other_ids(const struct job *j)
 	       !j->no_idmap && !o->told_signal;
 }
 
-void job_reset(struct job *j)
-{
-	struct job again = {.req = j->req,
-			    .who = j->who,
-			    .closed = j->closed,
-			    .uid_fd = -1,
-			    .no_idmap = true};
-
-	job_release(j);
-	*j = again;
-}
-
-void job_release(struct job *j)
+static void release_attempt(struct job *j)
 {
 	guard_free(j->guard);
 	j->guard = NULL;
@@ -489,4 +492,24 @@ void job_release(struct job *j)
 	if (j->uid_fd >= 0)
 		(void)close(j->uid_fd);
 	j->uid_fd = -1;
+}
+
+void job_reset(struct job *j)
+{
+	struct job again = {.req = j->req,
+			    .who = j->who,
+			    .closed = j->closed,
+			    .src = j->src,
+			    .policy = j->policy,
+			    .uid_fd = -1,
+			    .no_idmap = true};
+
+	release_attempt(j);
+	*j = again;
+}
+
+void job_release(struct job *j)
+{
+	release_attempt(j);
+	policy_release(&j->policy);
 }

@@ -293,6 +293,34 @@ static void write_changes(const struct job *j, struct json *o)
 	json_obj_end(o);
 }
 
+/* Which files the policy is from, and what of them did not count. */
+static void write_policy(const struct job *j, struct json *o)
+{
+	static const char *const layers[POLICY_LAYERS] = {"built-in", "user", "project",
+							  "profile",  "file", "option"};
+	const struct compiled *c = &j->policy.compiled;
+	char hex[2 * SHA256_BYTES + 1];
+
+	json_key(o, "policy");
+	json_arr_begin(o);
+	for (size_t i = 0; j->policy.there && i < c->file_count; i++) {
+		for (size_t k = 0; k < SHA256_BYTES; k++)
+			(void)snprintf(hex + 2 * k, 3, "%02x", c->files[i].sha256[k]);
+		json_obj_begin(o);
+		json_kv_str(o, "layer", layers[c->files[i].layer]);
+		put_text(o, "path", c->files[i].path);
+		json_kv_str(o, "sha256", hex);
+		json_kv_bool(o, "trusted", c->files[i].trusted);
+		json_obj_end(o);
+	}
+	json_arr_end(o);
+	json_key(o, "ignored");
+	json_arr_begin(o);
+	for (size_t i = 0; j->policy.there && i < c->note_count; i++)
+		json_text(o, c->notes[i], strlen(c->notes[i]));
+	json_arr_end(o);
+}
+
 static void write_sandbox(const struct job *j, struct json *o)
 {
 	char hash[JOB_HASH_TEXT];
@@ -318,6 +346,7 @@ static void write_sandbox(const struct job *j, struct json *o)
 	json_key(o, "masked");
 	json_arr_begin(o);
 	json_arr_end(o);
+	write_policy(j, o);
 	bool hashed = j->plan.argc && job_hash_policy(j, hash, &ignored) == 0;
 	json_kv_str(o, "policy_sha256", hashed ? hash : NULL);
 	json_obj_end(o);

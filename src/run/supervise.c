@@ -23,6 +23,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/tree.h"
+#include "run/beside.h"
 #include "run/job.h"
 #include "run/relay.h"
 #include "run/terminal.h"
@@ -84,30 +85,6 @@ static int fill_plan(int fd, const struct plan *p, struct err *e)
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return err_sys(e, "seal the plan");
 	return 0;
-}
-
-/* Beside this program, or in ../libexec/sandglass. */
-static int find_core(char path[PATH_TEXT], struct err *e)
-{
-	char self[PATH_TEXT];
-
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (n <= 0)
-		return err_sys(e, "readlink /proc/self/exe");
-	self[n] = '\0';
-	*strrchr(self, '/') = '\0';
-	if (path_join(self, "sandglass-core", path, PATH_TEXT, e) < 0)
-		return -1;
-	if (access(path, X_OK) == 0)
-		return 0;
-	char *slash = strrchr(self, '/');
-	*(slash ? slash : self) = '\0';
-	if (path_join(self, "libexec/sandglass/sandglass-core", path, PATH_TEXT, e) < 0)
-		return -1;
-	if (access(path, X_OK) == 0)
-		return 0;
-	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE, "sandglass-core is missing");
-	return err_hint(e, "it belongs beside sandglass or in ../libexec/sandglass: install again");
 }
 
 static int add_relay(struct super *s, int from, int to, struct capture *c, struct err *e)
@@ -210,7 +187,7 @@ static int spawn_core(struct super *s, int their_ctl, int their_again, struct er
 	char *envp[] = {NULL};
 	posix_spawn_file_actions_t acts;
 
-	if (find_core(path, e) < 0)
+	if (beside_find("sandglass-core", path, e) < 0)
 		return -1;
 	if (posix_spawn_file_actions_init(&acts) != 0)
 		return err_set(e, ERR_INTERNAL, "out of memory");

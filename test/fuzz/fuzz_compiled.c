@@ -25,7 +25,7 @@ static void check(const struct compiled *c)
 		FUZZ_CHECK(strlen(r->origin) <= PATH_TEXT + 64);
 	}
 	for (size_t i = 0; i < c->env_count; i++)
-		FUZZ_CHECK(c->env[i][0] && c->env[i][0] != '=');
+		FUZZ_CHECK(c->env[i].text[0] && c->env[i].text[0] != '=');
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

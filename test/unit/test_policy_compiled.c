@@ -25,7 +25,9 @@ static struct compiled sample(void)
 		 .pattern = true,
 		 .narrow = true},
 	};
-	static const char *env[] = {"CI", "NODE_ENV=test", "EMPTY="};
+	static struct file_env env[] = {{.text = "CI"},
+					{.text = "CARGO_HOME=/x", .if_there = true},
+					{.text = "EMPTY="}};
 	static const char *notes[] = {"not taken"};
 	static struct compiled_file files[] = {
 		{.path = "/p", .layer = LAYER_USER, .trusted = true, .sha256 = {1, 2, 3}},
@@ -100,7 +102,8 @@ START_TEST(round_trip)
 		ck_assert_mem_eq(d.files[i].sha256, c.files[i].sha256, SHA256_BYTES);
 	}
 	ck_assert_uint_eq(d.env_count, 3);
-	ck_assert_str_eq(d.env[1], "NODE_ENV=test");
+	ck_assert_str_eq(d.env[1].text, "CARGO_HOME=/x");
+	ck_assert(d.env[1].if_there && !d.env[0].if_there);
 	ck_assert_uint_eq(d.note_count, 1);
 	ck_assert_str_eq(d.notes[0], "not taken");
 	compiled_release(&d);
@@ -211,9 +214,11 @@ START_TEST(values)
 	c.narrowed = 1u << LIMIT_CPUS; /* narrowed without a value */
 	refuses(&c);
 	c.narrowed = 0;
-	c.env[0] = "=x";
+	c.env[0].text = "=x";
 	refuses(&c);
-	c.env[0] = "CI";
+	c.env[0] = (struct file_env){.text = "CI", .if_there = true};
+	refuses(&c);
+	c.env[0].if_there = false;
 	c.files[0].path = "p";
 	refuses(&c);
 	c.files[0].path = "/p";

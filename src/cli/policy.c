@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sandglass policy` and `sandglass schema`: their descriptions, and the way to
+ * sandglass-main, which has the libraries that they need.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/policy_options.h"
+#include "cli/verbs.h"
+#include "run/beside.h"
+
+#define AT(field) offsetof(struct policy_options, field)
+#define EXIT_STATUSES "Exit status: 0, done; 2, it could not be done."
+
+#define OPT_HELP                                                                      \
+	{                                                                             \
+		.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), \
+		.help = "this text"                                                   \
+	}
+#define OPT_JSON                                                                               \
+	{                                                                                      \
+		.name = "json", .kind = OPT_FLAG, .off = AT(json), .help = "one JSON document" \
+	}
+#define OPTS_WHERE                                                                                \
+	{.name = "source",                                                                        \
+	 .kind = OPT_STRING,                                                                      \
+	 .off = AT(source),                                                                       \
+	 .arg = "DIR",                                                                            \
+	 .help = "the project; default as for `run`"},                                            \
+	{                                                                                         \
+		.name = "no-source", .kind = OPT_FLAG, .off = AT(no_source), .help = "no project" \
+	}
+
+static const char *const profile_names[] = {"node", "python",  "rust",     "go",
+					    "jvm",  "browser", "ssh-sign", NULL};
+
+static const struct opt show_options[] = {
+	{.name = "origin",
+	 .kind = OPT_FLAG,
+	 .off = AT(origin),
+	 .help = "say of each value where it is from"},
+	{.name = "profile",
+	 .kind = OPT_LIST,
+	 .off = AT(profile),
+	 .arg = "NAME",
+	 .choices = profile_names,
+	 .help = "as for `run`"},
+	{.name = "policy",
+	 .kind = OPT_STRING,
+	 .off = AT(policy),
+	 .arg = "FILE",
+	 .help = "as for `run`"},
+	OPTS_WHERE,
+	OPT_JSON,
+	OPT_HELP,
+};
+
+static const struct opt check_options[] = {
+	OPTS_WHERE,
+	OPT_JSON,
+	OPT_HELP,
+};
+
+static const struct opt trust_options[] = {OPT_HELP};
+
+const struct usage policy_show_usage = {
+	.name = "show",
+	.summary = "what holds here, and where each value is from",
+	.synopsis = (const char *const[]){"policy show [--origin] [--profile NAME] [--json]", NULL},
+	.about = "Prints what the policies that hold for this project come to, as a policy file.\n"
+		 "Paths that do not exist, and what was not taken from an untrusted file, are in\n"
+		 "comments.",
+	.status = EXIT_STATUSES,
+	.options = show_options,
+	.option_count = ARRAY_LEN(show_options),
+};
+
+const struct usage policy_check_usage = {
+	.name = "check",
+	.summary = "what is wrong with the policies here, or with a file",
+	.synopsis = (const char *const[]){"policy check [--json] [FILE]", NULL},
+	.about = "Reads FILE as `run --policy FILE` would, else the policies that hold for this\n"
+		 "project, and names every mistake with file, line, column and key.",
+	.status = "Exit status: 0, nothing is wrong; 1, something is; 2, it could not be read.",
+	.options = check_options,
+	.option_count = ARRAY_LEN(check_options),
+	.operand = OPERAND_FILE,
+};
+
+const struct usage policy_trust_usage = {
+	.name = "trust",
+	.summary = "let a project's file widen what commands may do",
+	.synopsis = (const char *const[]){"policy trust FILE", NULL},
+	.about = "Remembers path and SHA-256 of FILE: as long as it has this content, all of it\n"
+		 "counts. Read it first. A project's file that is not trusted can only narrow.",
+	.status = EXIT_STATUSES,
+	.options = trust_options,
+	.option_count = ARRAY_LEN(trust_options),
+	.operand = OPERAND_FILE,
+};
+
+const struct usage policy_untrust_usage = {
+	.name = "untrust",
+	.summary = "take that back",
+	.synopsis = (const char *const[]){"policy untrust FILE", NULL},
+	.about = "Forgets all trust in FILE, whatever content it was for.",
+	.status = "Exit status: 0, forgotten; 1, it was not trusted; 2, it could not be done.",
+	.options = trust_options,
+	.option_count = ARRAY_LEN(trust_options),
+	.operand = OPERAND_FILE,
+};
+
+static const struct usage explain_usage = {
+	.name = "explain",
+	.summary = "what would be decided about a command, path or host",
+	.later = "rules and approvals",
+};
+static const struct usage import_usage = {
+	.name = "import",
+	.summary = "make a policy of another program's settings",
+	.later = "rules and approvals",
+};
+static const struct usage learn_usage = {
+	.name = "learn",
+	.summary = "make a policy of what a command did",
+	.later = "rules and approvals",
+};
+
+const struct usage policy_usage = {
+	.name = "policy",
+	.summary = "what policy files say: show, check, trust",
+	.synopsis = (const char *const[]){"policy VERB [OPTION…] …", NULL},
+	.about = "Policy files say what commands may see, write and use; see sandglass-policy(5).",
+	.status = "Exit status: 0, done or yes; 1, the answer is no; 2, it could not be done.",
+	.options = trust_options,
+	.option_count = ARRAY_LEN(trust_options),
+	.subs = (const struct usage *[]){&policy_show_usage, &policy_check_usage,
+					 &policy_trust_usage, &policy_untrust_usage, &explain_usage,
+					 &import_usage, &learn_usage, NULL},
+};
+
+static const char *const schema_words[] = {"policy", "result", NULL};
+
+const struct usage schema_usage = {
+	.name = "schema",
+	.summary = "the JSON Schema of policies or results",
+	.synopsis = (const char *const[]){"schema policy|result", NULL},
+	.about = "Prints a JSON Schema (draft 2020-12).",
+	.status = EXIT_STATUSES,
+	.options = trust_options,
+	.option_count = ARRAY_LEN(trust_options),
+	.operand = OPERAND_WORD,
+	.words = schema_words,
+};
+
+/* Becomes sandglass-main with the same arguments. */
+static int hand_over(const struct cli *cli, const char *verb, int argc, char **argv)
+{
+	char path[PATH_TEXT];
+	struct err e = {0};
+
+	if (beside_find("sandglass-main", path, &e) < 0)
+		return cli_fail(&e, 2);
+	char **all = calloc((size_t)argc + 3, sizeof(*all));
+	if (!all) {
+		(void)err_set(&e, ERR_INTERNAL, "out of memory");
+		return cli_fail(&e, 2);
+	}
+	all[0] = (char *)(uintptr_t) "sandglass-main";
+	all[1] = (char *)(uintptr_t)verb;
+	for (int i = 0; i < argc; i++)
+		all[2 + i] = argv[i];
+	(void)execve(path, all, cli->env);
+	(void)err_sys(&e, "start %s", path);
+	free(all);
+	return cli_fail(&e, 2);
+}
+
+int verb_policy(const struct cli *cli, int argc, char **argv)
+{
+	return hand_over(cli, "policy", argc, argv);
+}
+
+int verb_schema(const struct cli *cli, int argc, char **argv)
+{
+	return hand_over(cli, "schema", argc, argv);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All policies that hold for a call, and what they come to.
+ */
+#pragma once
+
+#include "config/layer.h"
+#include "policy/inputs.h"
+
+#define MAX_SET_LAYERS 96
+#define MAX_IGNORED 256
+
+struct origin {
+	const struct layer *layer; /* NULL: built in */
+	struct position at;
+};
+
+struct set_path {
+	const struct layer_path *p;
+	const struct layer *from;
+	bool narrow;
+};
+
+struct set_env {
+	const struct layer_env *v;
+	const struct layer *from;
+};
+
+/* A value that did not count. */
+struct set_ignored {
+	struct origin at;
+	const char *key;
+	bool never; /* trusting the file would not change it */
+};
+
+struct set {
+	struct arena arena;
+	struct layer_places places;
+	struct findings findings;
+	struct layer *layers[MAX_SET_LAYERS]; /* the weakest first; those that count */
+	size_t layer_count;
+	int mode; /* MODE_UNSET: no file names one */
+	struct origin mode_from, writes_from;
+	uint64_t limit[LIMIT_SETTINGS];
+	struct origin limit_from[LIMIT_SETTINGS];
+	uint32_t narrowed;
+	struct set_path *paths;
+	size_t path_count;
+	struct set_env *env;
+	size_t env_count;
+	struct set_ignored ignored[MAX_IGNORED];
+	size_t ignored_count;
+};
+
+enum set_flag {
+	SET_ONLY_FILE = 1u << 0, /* the file of --policy alone, and not how it would be merged */
+};
+
+/*
+ * Reads what `in` names, and puts what it found about each file there. -1:
+ * s->findings has errors. Release it in any case.
+ */
+NODISCARD int set_load(struct set *s, struct policy_inputs *in, uid_t uid, unsigned int flags);
+void set_release(struct set *s);
+
+/* The form for the front; its memory is the set's. */
+NODISCARD int set_compile(struct set *s, const void *key, size_t key_bytes, struct compiled *ret,
+			  struct err *e);
+
+/* "user /home/me/…/policy.yaml:3", "profile node:7", "built-in". */
+void set_origin(const struct origin *o, struct buf *ret);
+extern const char *const layer_names[POLICY_LAYERS];

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `sandglass policy check`.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/json.h"
+#include "base/term.h"
+#include "cli/verbs.h"
+#include "main/verbs.h"
+
+static void write_text(const struct findings *f, struct buf *out)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct err e = {0};
+		finding_err(&f->v[i], &e);
+		(void)buf_printf(out, "%s%s: %s\n", f->v[i].warning ? "warning: " : "",
+				 err_code_name(e.code), e.msg);
+		if (e.hint[0])
+			(void)buf_printf(out, "  hint: %s\n", e.hint);
+	}
+	if (f->more)
+		(void)buf_printf(out, "and %zu more\n", f->more);
+}
+
+static void kv_text(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	if (text[0])
+		json_text(j, text, strlen(text));
+	else
+		json_null(j);
+}
+
+static int write_json(const struct findings *f, struct buf *out, struct err *e)
+{
+	struct json j = JSON_INIT(out);
+
+	json_obj_begin(&j);
+	json_kv_uint(&j, "version", 1);
+	json_kv_bool(&j, "ok", f->errors == 0);
+	json_key(&j, "findings");
+	json_arr_begin(&j);
+	for (size_t i = 0; i < f->n; i++) {
+		const struct finding *o = &f->v[i];
+		json_obj_begin(&j);
+		json_kv_str(&j, "severity", o->warning ? "warning" : "error");
+		json_kv_str(&j, "code", err_code_name(o->why.code));
+		kv_text(&j, "file", o->file);
+		json_key(&j, "line");
+		if (o->at.line)
+			json_uint(&j, o->at.line);
+		else
+			json_null(&j);
+		json_key(&j, "column");
+		if (o->at.line)
+			json_uint(&j, o->at.column);
+		else
+			json_null(&j);
+		kv_text(&j, "key", o->key);
+		kv_text(&j, "message", o->why.msg);
+		kv_text(&j, "hint", o->why.hint);
+		json_obj_end(&j);
+	}
+	json_arr_end(&j);
+	json_kv_uint(&j, "more", f->more);
+	json_obj_end(&j);
+	if (json_finish(&j, ERR_INTERNAL, e) < 0)
+		return -1;
+	return buf_char(out, '\n');
+}
+
+/* What was not taken from untrusted files is worth knowing, and no mistake. */
+static void warn_ignored(struct set *s)
+{
+	for (size_t i = 0; i < s->ignored_count; i++) {
+		const struct set_ignored *o = &s->ignored[i];
+		struct err e = {0};
+		(void)err_set(&e, ERR_POLICY_DENIED, "%s",
+			      o->never ? "full access never comes from a project's file"
+				       : "does not count: the file is not trusted, so it only "
+					 "narrows");
+		if (!o->never)
+			(void)err_hint(&e, "after reading it: sandglass policy trust FILE");
+		findings_add(&s->findings, true, o->at.layer->file, o->at.at, o->key, &e);
+	}
+}
+
+/* Not there, or not to be opened: no answer, instead of the answer no. */
+static bool is_unreadable(const struct findings *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->v[i].why.sys == ENOENT || f->v[i].why.sys == ENOTDIR ||
+		    f->v[i].why.sys == EACCES || f->v[i].why.code == ERR_INTERNAL)
+			return true;
+	return false;
+}
+
+static int answer(struct set *s, bool json)
+{
+	AUTO_BUF out = BUF_INIT((size_t)4 << 20);
+	struct err e = {0};
+
+	if (json) {
+		if (write_json(&s->findings, &out, &e) < 0)
+			return cli_fail(&e, 2);
+	} else {
+		write_text(&s->findings, &out);
+	}
+	if (cli_write(STDOUT_FILENO, buf_cstr(&out), out.n, &e) < 0)
+		return cli_fail(&e, 2);
+	return !s->findings.errors ? 0 : is_unreadable(&s->findings) ? 2 : 1;
+}
+
+int main_check(const struct policy_options *o, const char *file, char **env)
+{
+	static struct main_caller c;
+	static struct policy_inputs in;
+	static struct set s;
+	struct err e = {0};
+	char program[PATH_TEXT];
+
+	if (main_program(program, &e) < 0 || main_caller_init(&c, o, env, &e) < 0 ||
+	    policy_inputs_find(&c.where, &c.src, file, &o->profile, &in, &e) < 0)
+		return cli_fail(&e, 2);
+	policy_inputs_more(&in, program);
+	if (set_load(&s, &in, c.who.uid, file ? SET_ONLY_FILE : 0) == 0)
+		warn_ignored(&s);
+	int status = answer(&s, o->json);
+	set_release(&s);
+	return status;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/beside.h"
+
+#include <string.h>
+#include <unistd.h>
+
+int beside_find(const char *name, char ret[PATH_TEXT], struct err *e)
+{
+	char self[PATH_TEXT];
+	char dir[PATH_TEXT];
+
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n <= 0)
+		return err_sys(e, "readlink /proc/self/exe");
+	self[n] = '\0';
+	*strrchr(self, '/') = '\0';
+	if (path_join(self, name, ret, PATH_TEXT, e) < 0)
+		return -1;
+	if (access(ret, X_OK) == 0)
+		return 0;
+	char *slash = strrchr(self, '/');
+	*(slash ? slash : self) = '\0';
+	if (path_join(self, "libexec/sandglass", dir, sizeof(dir), e) < 0 ||
+	    path_join(dir, name, ret, PATH_TEXT, e) < 0)
+		return -1;
+	if (access(ret, X_OK) == 0)
+		return 0;
+	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE, "%s is missing", name);
+	return err_hint(e, "it belongs beside sandglass or in ../libexec/sandglass: install again");
+}
