@@ -362,10 +362,18 @@ def some_terminals(place, who):
         for _ in range(10):
             t.send(" ")
             t.expect(":")
+        t.send(" " * 20)  # faster than it draws: some wait to be read
+        t.expect(r"\n713\r?\n:")
         t.send("G")
         t.expect("100000")
         t.send("q")
         t.prompt(5)
+        t.line(f"{RUN} seq 1 3000000 | less")
+        t.expect(r"\n:")
+        t.send("G")
+        time.sleep(0.2)
+        t.send("q")  # while it reads lines and no keys
+        t.prompt()
         tap.ok(t.settings() == t.at_rest, f"{who}: a pager behind a pipe gets each of its keys",
                t.rest())
         t.line(f"{RUN} cat | tr a-z A-Z")

@@ -27,10 +27,17 @@ class Missing(Exception):
     """What was waited for did not come."""
 
 
+class Screen(pyte.Screen):
+    def select_graphic_rendition(self, *attributes, private=False):
+        """With a `>` it sets how keys are sent, which is nothing to draw."""
+        if not private:
+            super().select_graphic_rendition(*attributes)
+
+
 class Term:
     def __init__(self, place, argv, rows=24, cols=80, env=None, drop=(), slow=False, drawn=False):
         self.place, self.said, self.mark, self.slow = place, b"", 0, slow
-        self.screen = pyte.Screen(cols, rows) if drawn else None
+        self.screen = Screen(cols, rows) if drawn else None
         self.stream = pyte.ByteStream(self.screen) if drawn else None
         self.master, self.slave = pty.openpty()
         self.resize(rows, cols, tell=False)
