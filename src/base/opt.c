@@ -65,7 +65,7 @@ static int unknown(const struct opt *table, size_t n, const char *arg, struct er
 
 	(void)err_set(e, ERR_CONFIG_INVALID, "unknown option %.*s", (int)(name + len - arg), arg);
 	if (len == 0 || len > NEAREST_WORD_MAX)
-		return -1;
+		return err_hint(e, "--help lists the options");
 	memcpy(word, name, len);
 	word[len] = '\0';
 	for (size_t i = 0; i < n; i++)
@@ -78,7 +78,7 @@ static int unknown(const struct opt *table, size_t n, const char *arg, struct er
 		return err_hint(e, "short options are written one by one");
 	if (one)
 		return err_hint(e, "write -%c and its value as two arguments", arg[1]);
-	return -1;
+	return err_hint(e, "--help lists the options");
 }
 
 /* False if the table does not have it. */

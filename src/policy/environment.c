@@ -135,7 +135,8 @@ int environment_check_name(const char *text, size_t n, struct err *e)
 
 	(void)term_escape_cut(shown, sizeof(shown), text, n);
 	if (!is_name(text, n) || n >= NAME_TEXT)
-		return err_set(e, ERR_CONFIG_INVALID, "%s: not a variable's name", shown);
+		return err_set(e, ERR_CONFIG_INVALID, "%s: not a variable's name",
+			       n ? shown : "\"\"");
 	if (is_ours(text, n)) {
 		(void)err_set(e, ERR_CONFIG_INVALID, "%s: sandglass sets this one itself", shown);
 		return err_hint(e, "set it in the command: -c 'NAME=VALUE command'");

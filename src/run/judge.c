@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,9 +147,34 @@ void failure_explain(const struct job *j, const struct report *r, struct err *e)
 	explain(e, m, term_escape_cut(shown, sizeof(shown), r->text, strlen(r->text)), r->sys);
 }
 
-/* What a name that is no program was probably meant to be. */
-static void hint_not_found(struct err *e, const char *name)
+/*
+ * The directory of PATH that holds the program on this host, in ret; NULL if none
+ * does. Names only, no paths: what else is on the host is not told.
+ */
+static const char *dir_outside(const struct job *j, const char *name, char ret[PATH_TEXT])
 {
+	const char *p = caller_env(&j->who, "PATH");
+	char file[PATH_TEXT];
+	struct stat st;
+
+	for (; p && *p && !strchr(name, '/'); p += *p == ':') {
+		size_t n = strcspn(p, ":");
+
+		if (p[0] == '/' && n < PATH_TEXT &&
+		    snprintf(file, sizeof(file), "%.*s/%s", (int)n, p, name) < (int)sizeof(file) &&
+		    stat(file, &st) == 0 && S_ISREG(st.st_mode) && access(file, X_OK) == 0) {
+			(void)snprintf(ret, PATH_TEXT, "%.*s", (int)n, p);
+			return ret;
+		}
+		p += n;
+	}
+	return NULL;
+}
+
+/* What a name that is no program was probably meant to be. */
+static void hint_not_found(const struct job *j, struct err *e, const char *name)
+{
+	char dir[PATH_TEXT];
 	static const char *const builtins[] = {"cd",    "export", "source", ".",
 					       "alias", "set",    "ulimit"};
 	bool shell = strpbrk(name, " ;|&<>$*") != NULL;
@@ -161,10 +187,16 @@ static void hint_not_found(struct err *e, const char *name)
 			"a line for the shell is given as one script: sandglass run -c 'SCRIPT'");
 	else if (strchr(name, '='))
 		(void)err_hint(e, "a variable is set by an option: --env NAME=VALUE");
-	else
+	else if (strchr(name, '/'))
 		(void)err_hint(
 			e,
 			"inside there is only what the view names; `--read DIR` adds a directory");
+	else if (dir_outside(j, name, dir))
+		(void)err_hint(
+			e, "on this host it is in %s, which the view does not show: `--read %s`",
+			dir, dir);
+	else
+		(void)err_hint(e, "it is not on PATH outside the sandbox either");
 }
 
 static void judge_exec(struct job *j)
@@ -185,7 +217,7 @@ static void judge_exec(struct job *j)
 			       "one argument holds 128KiB; pass more through a file or stdin");
 	} else if (r->status == 127) {
 		(void)err_set(&j->error, ERR_NOT_FOUND, "%s: not found", path);
-		hint_not_found(&j->error, r->text);
+		hint_not_found(j, &j->error, r->text);
 	} else if (r->sys == ENOENT) {
 		(void)err_set(&j->error, ERR_NOT_EXECUTABLE, "%s: its interpreter%s%s is not there",
 			      path, second_n ? " " : "", interpreter);

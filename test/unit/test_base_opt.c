@@ -240,13 +240,13 @@ START_TEST(unknown_options)
 		{"-cls -l /", "unknown option -cls -l /",
 		 "write -c and its value as two arguments"},
 		{"-qe", "unknown option -qe", "short options are written one by one"},
-		{"-x", "unknown option -x", ""},
-		{"-j", "unknown option -j", ""},
-		{"--xyzzy", "unknown option --xyzzy", ""},
-		{"--=1", "unknown option --", ""},
+		{"-x", "unknown option -x", "--help lists the options"},
+		{"-j", "unknown option -j", "--help lists the options"},
+		{"--xyzzy", "unknown option --xyzzy", "--help lists the options"},
+		{"--=1", "unknown option --", "--help lists the options"},
 		{"---json", "unknown option ---json", "did you mean --json?"},
-		{"--c", "unknown option --c", ""},
-		{"--\n", "unknown option --\\x0a", ""},
+		{"--c", "unknown option --c", "--help lists the options"},
+		{"--\n", "unknown option --\\x0a", "--help lists the options"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -202,6 +202,9 @@ START_TEST(not_executed)
 {
 	execs(ENOENT, 127, "nothing", "");
 	judged(ERR_NOT_FOUND, 127, "nothing: not found");
+	ck_assert_str_eq(job.error.hint, "it is not on PATH outside the sandbox either");
+	execs(ENOENT, 127, "./nothing", "");
+	judged(ERR_NOT_FOUND, 127, "./nothing: not found");
 	ck_assert_ptr_nonnull(strstr(job.error.hint, "--read"));
 	execs(ENOENT, 126, "./script", "/usr/bin/none");
 	judged(ERR_NOT_EXECUTABLE, 126, "interpreter /usr/bin/none is not there");
