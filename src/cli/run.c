@@ -204,7 +204,8 @@ static int attempt(struct job *j)
 {
 	if (job_begin(j, &j->error) < 0 ||
 	    (j->req->mode == MODE_FULL_ACCESS && confirm_full_access(j, &j->error) < 0) ||
-	    job_start(j, &j->error) < 0 || job_prepare(j, &j->error) < 0)
+	    job_start(j, &j->error) < 0 || job_prepare(j, &j->error) < 0 ||
+	    job_release_core(j, &j->error) < 0 || job_guard(j, &j->error) < 0)
 		return -1;
 	if (j->plan.cgroup_count)
 		cgroups_sweep(&j->cgroups);

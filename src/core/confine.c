@@ -175,6 +175,13 @@ static void restrict_self(int ruleset)
 		core_die(STAGE_LANDLOCK, errno, "restrict");
 }
 
+static void allow_writable(int ruleset, const struct plan *p, uint64_t rights)
+{
+	for (size_t i = 0; i < p->mount_count; i++)
+		if (p->mounts[i].kind == MOUNT_BIND && (p->mounts[i].flags & MOUNT_WRITE))
+			allow(ruleset, p->mounts[i].dst, rights);
+}
+
 /*
  * The same view a second time: read and execute everywhere, write where a mount
  * is writable, no device or set of devices to be made, no signal and no
@@ -215,9 +222,9 @@ void landlock_apply(const struct core *c)
 	allow(fd, "/proc", rs.fs & (LANDLOCK_READ | LANDLOCK_WRITE_NODE));
 	for (size_t i = 0; i < sizeof(writable) / sizeof(writable[0]); i++)
 		allow(fd, writable[i], all);
-	for (size_t i = 0; i < c->p->mount_count; i++)
-		if (c->p->mounts[i].kind == MOUNT_BIND && (c->p->mounts[i].flags & MOUNT_WRITE))
-			allow(fd, c->p->mounts[i].dst, all);
+	allow_writable(fd, c->p, all);
+	if (c->more)
+		allow_writable(fd, c->more, all);
 	allow_stdin(fd);
 	restrict_self(fd);
 }
@@ -233,7 +240,6 @@ void rung_enter_ids(const struct core *c)
 	char text[64];
 	unsigned int outside = 0;
 
-	cgroup_enter(c, 0);
 	ns_new_keyring();
 	if (n->flags & PLAN_ROOT) {
 		if (setgroups(0, NULL) < 0 ||

@@ -16,14 +16,14 @@
 
 struct core {
 	const struct plan *p;
-	pid_t holder;          /* of the id map's user namespace, 0: none */
-	pid_t ended;           /* the holder before it, killed, not reaped yet */
-	int sync_fd;           /* launcher's and init's ends of a pair; -1 where not needed */
-	int user_ns, mount_ns; /* of the sandbox, for the launcher; -1: no pins */
-	int *trees;            /* detached mounts the launcher opened (PLAN_ROOT), by mount index */
-	int root_fd;           /* the new root while it is built */
-	dev_t own_dev[2];      /* devices of our own tmpfs: root and /sand */
-	int dir_fd;            /* the target directory used last, -1: none */
+	const struct plan *more; /* its second part: mounts only */
+	int *trees;              /* detached mounts that root opened (PLAN_ROOT), by mount index */
+	int plan_fd;             /* the part of the plan that was handed over last */
+	int net_fd;              /* the network namespace */
+	pid_t net_maker;         /* -1: it is ours already */
+	int root_fd;             /* the new root while it is built */
+	dev_t own_dev[2];        /* devices of our own tmpfs: root and /sand */
+	int dir_fd;              /* the target directory used last, -1: none */
 	const char *dir_path;
 	size_t dir_len;
 	bool dir_own;
@@ -41,21 +41,17 @@ _Noreturn void core_die(enum stage stage, int sys, const char *text);
 void report_pty(int master_fd);
 
 /* ns.c */
-pid_t ns_clone(const struct core *c);
-void ns_write_maps(const struct core *c, pid_t child);
 void ns_enter_ids(const struct core *c);
-void ns_start_holder(struct core *c);
-void ns_end_holder(struct core *c);
-void ns_reap_holder(struct core *c);
-int ns_make_idmap(struct core *c, uint32_t owner_uid, uint32_t owner_gid);
 void ns_set_counters(struct core *c);
-void ns_set_up_net(void);
+/* Makes the network namespace meanwhile; ns_end_net() enters it. */
+void ns_begin_net(struct core *c);
+void ns_end_net(struct core *c);
 void ns_set_names(const struct core *c);
 void ns_new_keyring(void);
 
 /* mount.c, devices.c: build the root and step into it. */
-void mount_open_trees(struct core *c);
 void mount_build(struct core *c);
+void mount_build_more(struct core *c);
 void mount_pivot(struct core *c);
 int mount_new_fs(const char *fs, const char *const *options, unsigned int attrs);
 void mount_attach(struct core *c, int tree, const char *dst, bool is_dir);
@@ -67,12 +63,6 @@ void devices_build(struct core *c);
 void devices_build_proc(struct core *c);
 void devices_open_pty(struct core *c);
 
-/* cgroup.c: made and removed by the launcher. */
-void cgroup_make(struct core *c);
-int cgroup_open_v2(const struct core *c); /* -1: none in the plan */
-void cgroup_enter(const struct core *c, pid_t child);
-void cgroup_finish(const struct core *c, struct report *usage);
-
 /* The command's process, in this order. */
 void rlimit_apply(const struct core *c);
 void caps_drop(const struct core *c);
@@ -82,15 +72,7 @@ void seccomp_load(const struct core *c);
 /* Without namespaces (PLAN_LANDLOCK): the command's own ids, and its parent's end is its own. */
 void rung_enter_ids(const struct core *c);
 
-/* stdio.c: a descriptor to use as stdin */
-int stdio_reopen_file(const struct core *c);
-
-/* again.c: the launcher waits for init, and puts back pins that the host undid. */
-void again_open(struct core *c, pid_t init);
-int again_wait(struct core *c, pid_t init, struct rusage *ret);
-
-/* handover.c */
-void handover_send(const struct core *c, int stdin_fd);
+/* handover.c: waits for the front's next part of the plan. False: the front is gone. */
 bool handover_receive(struct core *c);
 
 /* tool.c: the child of init that becomes the command. */

@@ -7,7 +7,7 @@
  *
  * Why it is safe: it has no capability and no secret, cannot be traced (not
  * dumpable, and the command is in a Landlock domain), reads nothing that the
- * command writes but /proc, and leaves when the front or the launcher is gone.
+ * command writes but /proc, and leaves when the front is gone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -142,16 +142,11 @@ static _Noreturn void finish(struct init *in)
 	if (in->watch.peak_bytes > r.peak_memory_bytes)
 		r.peak_memory_bytes = in->watch.peak_bytes;
 	uint64_t last = in->bare ? 0 : last_pid();
-	r.processes = last ? last - 1 : 0;
+	r.processes = last > 2 ? last - 2 : 0; /* init, and who made the network namespace */
 	add_disk(in, &r);
 	(void)snprintf(r.text, sizeof(r.text), "%lld", (long long)at);
 	signal_all(in, SIGKILL);
 	report_send(&r);
-	if (in->c->p->cgroup_count && in->bare) { /* no launcher to do it */
-		r = (struct report){.kind = REPORT_USAGE, .cpu_ms = r.cpu_ms};
-		cgroup_finish(in->c, &r);
-		report_send(&r);
-	}
 	_exit(0);
 }
 
@@ -298,13 +293,10 @@ static _Noreturn void loop(struct init *in, int signal_fd)
 	struct pollfd fds[] = {
 		{.fd = CORE_FD_CTL, .events = POLLIN},
 		{.fd = signal_fd, .events = POLLIN},
-		{.fd = in->c->sync_fd, .events = 0}, /* only its end matters; -1 is skipped */
 	};
 
 	for (;;) {
-		if (poll(fds, 3, timeout_ms(in)) < 0 && errno != EINTR)
-			_exit(125);
-		if (fds[2].revents) /* the launcher is gone */
+		if (poll(fds, 2, timeout_ms(in)) < 0 && errno != EINTR)
 			_exit(125);
 		if (fds[1].revents || in->more) {
 			struct signalfd_siginfo info;
@@ -382,8 +374,6 @@ _Noreturn void bare_run(struct core *c)
 		if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0 ||
 		    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 			core_die(STAGE_PARENT, errno, "PDEATHSIG");
-		(void)close(CORE_FD_AGAIN);
-		cgroup_make(c);
 		if (c->p->n.flags & PLAN_TTY)
 			devices_open_pty(c);
 	}

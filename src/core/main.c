@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandglass-core: takes a sealed plan, builds the boundary, runs one command in
- * it, reports. Started by the front with an empty environment and the
- * descriptors of enum core_fd; of no use to anybody else.
+ * sandglass-core: the first process of a sandbox. Takes a sealed plan, builds
+ * the boundary, runs one command in it, reports. Started by the front (launch.c)
+ * with an empty environment and the descriptors of enum core_fd; of no use to
+ * anybody else.
  *
- *   front ── plan, orders ──► launcher ── clone3 ──► init (pid 1) ── vfork ─► command
+ *   front ── plan, mounts, orders ──► init (pid 1) ── vfork ─► command
  *
- * With the argument `early` init is cloned before the plan is there, which hides
- * the cost of the namespaces behind the front's work; a v2 cgroup, into which a
- * child is best born, needs the plan first.
- *
- * The launcher stays outside: it writes the id maps, keeps the cgroups, waits
- * for init and cleans up. Its death kills init (PDEATHSIG and a held pair).
+ * `init` is born in its user, mount, pid and uts namespaces before the plan is
+ * there, and makes those that need no plan meanwhile. `bare` is for full access
+ * and for Landlock alone: no namespace, a subreaper.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,31 +26,31 @@
 #include <unistd.h>
 
 #include "core/core.h"
+#include "core/launch.h"
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* The plan must be sealed: what was decoded cannot change under us. */
-static void read_plan(struct plan *ret)
+typedef int decode_fn(const void *bytes, size_t len, struct plan *ret, struct err *e);
+
+static void read_plan(int fd, decode_fn *decode, struct plan *ret)
 {
 	struct err e = {0};
 	struct stat st;
 
-	if (fcntl(CORE_FD_PLAN, F_GET_SEALS) != SEALS)
+	if (fcntl(fd, F_GET_SEALS) != SEALS)
 		core_die(STAGE_PLAN, 0, "the plan is not a sealed memfd");
-	if (fstat(CORE_FD_PLAN, &st) < 0 || st.st_size <= 0 || st.st_size > MAX_PLAN_BYTES)
+	if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > MAX_PLAN_BYTES)
 		core_die(STAGE_PLAN, errno, "size of the plan");
-	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, CORE_FD_PLAN, 0);
+	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		core_die(STAGE_PLAN, errno, "map the plan");
-	if (plan_decode(bytes, (size_t)st.st_size, ret, &e) < 0)
+	if (decode(bytes, (size_t)st.st_size, ret, &e) < 0)
 		core_die(STAGE_PLAN, 0, e.msg);
-	(void)close(CORE_FD_PLAN);
+	(void)close(fd);
 }
 
-/*
- * The front starts us before it has made up its plan, so that both work at once.
- * No order: it has decided against it.
- */
+/* The plan of full access comes without a handover. No order: the front has decided against it. */
 static void wait_for_plan(void)
 {
 	struct order o = {0};
@@ -67,7 +65,7 @@ static void wait_for_plan(void)
 		core_die(STAGE_PLAN, 0, "sandglass and sandglass-core are of different versions");
 }
 
-/* Ends with the front, and is not the child of another process by now. */
+/* Ends with the front. */
 static void follow_front(void)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
@@ -77,20 +75,23 @@ static void follow_front(void)
 		core_die(STAGE_PARENT, errno, "setsid");
 }
 
-static _Noreturn void child_run(struct core *c, struct plan *plan)
+static _Noreturn void run_init(struct core *c, struct plan *plan)
 {
-	/* Set again after the change of ids, which clears it. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		core_die(STAGE_PARENT, errno, "PDEATHSIG");
-	(void)close(CORE_FD_AGAIN); /* the launcher's alone */
-	ns_set_up_net();
+	static struct plan more;
+
+	/*
+	 * A front that died before PDEATHSIG was set shows as the end of the socket,
+	 * which only it holds; getppid() is 0 here either way.
+	 */
+	ns_begin_net(c);
 	if (!handover_receive(c))
 		_exit(125);
-	if (!plan->argc) /* cloned before it was there */
-		read_plan(plan);
-	bool root = plan->n.flags & PLAN_ROOT;
-	if ((plan->n.flags & PLAN_STDIN_FILE) && !root) {
-		int fd = stdio_reopen_file(c);
+	read_plan(CORE_FD_PLAN, plan_decode, plan);
+	if ((plan->n.flags & PLAN_STDIN_FILE) && !(plan->n.flags & PLAN_ROOT)) {
+		struct report failure;
+		int fd = tree_open_stdin(plan, &failure);
+		if (fd < 0)
+			core_die(failure.stage, failure.sys, failure.text);
 		if (dup2(fd, STDIN_FILENO) < 0)
 			core_die(STAGE_STDIN, errno, "stdin");
 		(void)close(fd);
@@ -99,6 +100,12 @@ static _Noreturn void child_run(struct core *c, struct plan *plan)
 	ns_set_names(c);
 	ns_set_counters(c); /* after the last namespace */
 	mount_build(c);
+	if (!handover_receive(c))
+		_exit(125);
+	read_plan(c->plan_fd, plan_decode_more, &more);
+	c->more = &more;
+	mount_build_more(c);
+	ns_end_net(c);
 	mount_pivot(c);
 	if (plan->n.flags & PLAN_TTY)
 		devices_open_pty(c);
@@ -109,92 +116,37 @@ static _Noreturn void child_run(struct core *c, struct plan *plan)
 	init_run(c);
 }
 
-/* Init has ended: what it cost, and whether it could say how the command ended. */
-static void report_usage(struct core *c, pid_t init)
+static _Noreturn void run_bare(struct core *c, struct plan *plan)
 {
-	struct report r = {.kind = REPORT_USAGE};
-	struct rusage u;
-
-	int status = again_wait(c, init, &u);
-	r.status = status;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		r.flags |= REPORT_INIT_DIED;
-	r.cpu_ms = watch_cpu_ms(&u);
-	cgroup_finish(c, &r);
-	report_send(&r);
-}
-
-/* What only the host's root can open, for init. */
-static void open_as_root(struct core *c, int *ret_stdin)
-{
-	c->trees = calloc(c->p->mount_count + 1, sizeof(*c->trees));
-	if (!c->trees)
-		core_die(STAGE_BIND, ENOMEM, "trees");
-	mount_open_trees(c);
-	if (c->p->n.flags & PLAN_STDIN_FILE)
-		*ret_stdin = stdio_reopen_file(c);
-}
-
-static pid_t clone_init(struct core *c, struct plan *plan)
-{
-	int sync[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sync) < 0)
-		core_die(STAGE_CLONE, errno, "socketpair");
-	pid_t init = ns_clone(c);
-	if (init == 0) {
-		(void)close(sync[0]);
-		c->sync_fd = sync[1];
-		child_run(c, plan);
-	}
-	(void)close(sync[1]);
-	c->sync_fd = sync[0];
-	return init;
+	wait_for_plan();
+	read_plan(CORE_FD_PLAN, plan_decode, plan);
+	if ((uint32_t)getppid() != plan->n.parent_pid)
+		core_die(STAGE_PARENT, 0, "started by somebody else than the plan says");
+	if (!(plan->n.flags & (PLAN_BARE | PLAN_LANDLOCK)))
+		core_die(STAGE_PLAN, 0, "the plan wants namespaces");
+	for (size_t i = 0; i < plan->cgroup_count; i++)
+		c->pids_counted |= plan->cgroups[i].role == CGROUP_V1_PIDS ||
+				   plan->cgroups[i].role == CGROUP_V2;
+	bare_run(c);
 }
 
 int main(int argc, char **argv)
 {
 	struct plan plan = {.argc = 0};
 	struct core c = {.p = &plan,
-			 .sync_fd = -1,
-			 .user_ns = -1,
-			 .mount_ns = -1,
+			 .plan_fd = -1,
+			 .net_fd = -1,
 			 .root_fd = -1,
 			 .dir_fd = -1,
 			 .sand_fd = -1,
 			 .shm_fd = -1,
 			 .pty_slave = -1};
-	int stdin_fd = -1;
-	pid_t init = 0;
 
 	(void)sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	follow_front();
-	if (argc > 1 && strcmp(argv[1], "early") == 0)
-		init = clone_init(&c, &plan);
-	if (init && geteuid() == 0)
-		ns_start_holder(&c); /* most likely needed; killed below if not */
-	wait_for_plan();
-	read_plan(&plan);
-	if ((uint32_t)getppid() != plan.n.parent_pid)
-		core_die(STAGE_PARENT, 0, "started by somebody else than the plan says");
-	if (plan.n.flags & (PLAN_BARE | PLAN_LANDLOCK))
-		bare_run(&c);
-
-	cgroup_make(&c);
-	if (!init)
-		init = clone_init(&c, &plan);
-	if (plan.n.flags & PLAN_ROOT)
-		open_as_root(&c, &stdin_fd);
-	if (c.holder) /* not needed after all */
-		ns_end_holder(&c);
-	ns_write_maps(&c, init);
-	cgroup_enter(&c, init);
-	again_open(&c, init);
-	handover_send(&c, stdin_fd);
-	ns_reap_holder(&c);
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	for (int fd = 0; fd <= 2; fd++)
-		(void)close(fd); /* the command's ends, not ours */
-	report_usage(&c, init);
-	return 0;
+	if (argc == 2 && strcmp(argv[1], "bare") == 0)
+		run_bare(&c, &plan);
+	if (argc != 2 || strcmp(argv[1], "init") != 0 || getpid() != 1)
+		core_die(STAGE_PARENT, 0, "sandglass-core is started by sandglass");
+	run_init(&c, &plan);
 }

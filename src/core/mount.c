@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/core.h"
+#include "core/launch.h"
 #include "core/sys.h"
 
 #define RESOLVE_INSIDE (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
@@ -153,89 +154,16 @@ void mount_attach(struct core *c, int tree, const char *dst, bool is_dir)
 	(void)close(tree);
 }
 
-/* Writable, or with a map: attributes of its own. The system's are set together, later. */
-static void set_attrs(int tree, const struct plan_mount *m, int idmap_fd)
+static void put_bind(struct core *c, const struct plan_mount *m, size_t i)
 {
-	struct attr a = {.set = ATTR_PLAIN, .propagation = MS_PRIVATE};
+	int tree = c->trees[i]; /* opened by root */
 
-	if (!(m->flags & MOUNT_WRITE))
-		a.set |= ATTR_RDONLY;
-	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &a) < 0)
-		core_die(STAGE_BIND, errno, m->src);
-	if (!(m->flags & MOUNT_IDMAP) || idmap_fd < 0)
-		return;
-	struct attr map = {.set = ATTR_IDMAP, .userns_fd = (uint64_t)idmap_fd};
-	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &map) == 0)
-		return;
-	/*
-	 * Something mounted below it is on a file system without id-mapping: what
-	 * is written there would belong to the session's uid, so nothing is.
-	 */
-	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH, &map) < 0)
-		core_die(STAGE_IDMAP, errno, m->src);
-	struct attr ro = {.set = ATTR_RDONLY};
-	struct attr rw = {.clear = ATTR_RDONLY};
-	if (sys_mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &ro) < 0 ||
-	    ((m->flags & MOUNT_WRITE) && sys_mount_setattr(tree, "", AT_EMPTY_PATH, &rw) < 0))
-		core_die(STAGE_BIND, errno, m->src);
-}
-
-/* A detached copy of the host path, attributes set. -1: optional and not there. */
-static int open_mount(const struct plan_mount *m, int idmap_fd)
-{
-	struct stat st;
-
-	int fd = sys_open_tree(AT_FDCWD, m->src,
-			       TREE_CLONE | TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
-	if (fd < 0) {
-		if (m->flags & MOUNT_OPTIONAL)
-			return -1;
-		core_die(STAGE_BIND, errno, m->src);
+	if (tree < 0 && !(c->p->n.flags & PLAN_ROOT)) {
+		struct report failure;
+		tree = tree_open(m, -1, &failure);
+		if (tree == TREE_FAILED)
+			core_die(failure.stage, failure.sys, failure.text);
 	}
-	if (m->flags & MOUNT_IDENT) {
-		if (fstat(fd, &st) < 0)
-			core_die(STAGE_BIND, errno, m->src);
-		if (st.st_dev != m->dev || st.st_ino != m->ino)
-			core_die(STAGE_IDENT, 0, m->src);
-	}
-	if (!(m->flags & MOUNT_SYSTEM))
-		set_attrs(fd, m, idmap_fd);
-	return fd;
-}
-
-/*
- * As root the launcher opens the trees in the host's mount namespace, where it
- * can reach what its user can and may id-map; init, a stranger to the host's
- * files by then, only attaches them. One map serves the mounts of one owner.
- */
-void mount_open_trees(struct core *c)
-{
-	const struct plan_mount *mapped = NULL;
-	int idmap_fd = -1;
-
-	for (size_t i = 0; i < c->p->mount_count; i++) {
-		const struct plan_mount *m = &c->p->mounts[i];
-		c->trees[i] = -1;
-		if (m->kind != MOUNT_BIND)
-			continue;
-		if ((m->flags & MOUNT_IDMAP) && !(mapped && mapped->owner_uid == m->owner_uid &&
-						  mapped->owner_gid == m->owner_gid)) {
-			if (idmap_fd >= 0)
-				(void)close(idmap_fd);
-			idmap_fd = ns_make_idmap(c, m->owner_uid, m->owner_gid);
-			mapped = m;
-		}
-		c->trees[i] = open_mount(m, idmap_fd);
-	}
-	if (idmap_fd >= 0)
-		(void)close(idmap_fd);
-}
-
-static void put_bind(struct core *c, size_t i)
-{
-	const struct plan_mount *m = &c->p->mounts[i];
-
-	int tree = c->p->n.flags & PLAN_ROOT ? c->trees[i] : open_mount(m, -1);
 	if (tree >= 0)
 		mount_attach(c, tree, m->dst, m->flags & MOUNT_DIRECTORY);
 }
@@ -392,10 +320,8 @@ static void build_sand(struct core *c)
 	mount_bind_inside(c, "/sand/tmp", "/var/tmp", true, 0);
 }
 
-static void put(struct core *c, size_t i)
+static void put(struct core *c, const struct plan_mount *m, size_t i)
 {
-	const struct plan_mount *m = &c->p->mounts[i];
-
 	switch ((enum plan_mount_kind)m->kind) {
 	case MOUNT_DIR:
 		put_dir(c, m);
@@ -407,7 +333,7 @@ static void put(struct core *c, size_t i)
 		put_file(c, m);
 		break;
 	case MOUNT_BIND:
-		put_bind(c, i);
+		put_bind(c, m, i);
 		break;
 	case MOUNT_MASK:
 		mount_mask(c, m->dst, m->flags & MOUNT_OPTIONAL, ATTR_RDONLY | ATTR_PLAIN);
@@ -433,7 +359,7 @@ void mount_build(struct core *c)
 
 	build_root(c);
 	for (; i < c->p->mount_count && (c->p->mounts[i].flags & MOUNT_SYSTEM); i++)
-		put(c, i);
+		put(c, &c->p->mounts[i], i);
 	devices_build_proc(c);
 	forget_dir(c);
 	if (sys_mount_setattr(c->root_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &system) < 0)
@@ -448,7 +374,19 @@ void mount_build(struct core *c)
 		if (c->p->mounts[i].flags & MOUNT_SYSTEM)
 			core_die(STAGE_PLAN, 0,
 				 "the system's part of the view does not come first");
-		put(c, i);
+		put(c, &c->p->mounts[i], i);
+	}
+	forget_dir(c);
+}
+
+/* The second part, on top of the first. */
+void mount_build_more(struct core *c)
+{
+	for (size_t i = 0; i < c->more->mount_count; i++) {
+		const struct plan_mount *m = &c->more->mounts[i];
+		if (m->flags & MOUNT_SYSTEM)
+			core_die(STAGE_PLAN, 0, "a part of the system in the second part");
+		put(c, m, c->p->mount_count + i);
 	}
 	forget_dir(c);
 }

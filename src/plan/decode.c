@@ -143,7 +143,8 @@ static int single_string(const struct cursor *c, const char **slot)
 }
 
 /* First pass: counts the repeated records and checks the order of types. */
-static int count_records(struct cursor c, uint32_t records, size_t counts[REC_TYPES], struct err *e)
+static int count_records(struct cursor c, const struct plan_header *h, size_t counts[REC_TYPES],
+			 struct err *e)
 {
 	static const size_t most[REC_TYPES] = {
 		[REC_NUMBERS] = 1,
@@ -157,9 +158,11 @@ static int count_records(struct cursor c, uint32_t records, size_t counts[REC_TY
 	};
 	uint32_t last = 0;
 
-	for (uint32_t i = 0; i < records; i++) {
+	for (uint32_t i = 0; i < h->records; i++) {
 		if (record_next(&c, e) < 0)
 			return -1;
+		if (h->magic == PLAN_MORE_MAGIC && c.type != REC_MOUNT)
+			return bad(e, &c, "a record that does not belong into the second part");
 		if (c.type < last)
 			return bad(e, &c, "records are out of order");
 		if (++counts[c.type] > most[c.type])
@@ -168,6 +171,8 @@ static int count_records(struct cursor c, uint32_t records, size_t counts[REC_TY
 	}
 	if (c.at != c.len)
 		return bad(e, &c, "bytes after the last record");
+	if (h->magic == PLAN_MORE_MAGIC)
+		return 0;
 	for (uint32_t t = REC_NUMBERS; t <= REC_STDIN; t++)
 		if (counts[t] != 1)
 			return bad(e, &c, "a required record is missing");
@@ -220,12 +225,13 @@ static int fill_record(const struct cursor *c, struct plan *p)
 	return -1;
 }
 
-static int header_check(const void *bytes, size_t len, struct plan_header *ret, struct err *e)
+static int header_check(const void *bytes, size_t len, uint32_t magic, struct plan_header *ret,
+			struct err *e)
 {
 	if (len < sizeof(*ret) || len > MAX_PLAN_BYTES)
 		return err_set(e, ERR_INTERNAL, "plan: %zu bytes is not a plan's size", len);
 	memcpy(ret, bytes, sizeof(*ret));
-	if (ret->magic != PLAN_MAGIC)
+	if (ret->magic != magic)
 		return err_set(e, ERR_INTERNAL, "plan: wrong magic");
 	if (ret->version != PLAN_VERSION)
 		return err_set(e, ERR_INTERNAL, "plan: version %u, this core reads %u",
@@ -235,15 +241,15 @@ static int header_check(const void *bytes, size_t len, struct plan_header *ret, 
 	return 0;
 }
 
-int plan_decode(const void *bytes, size_t len, struct plan *ret, struct err *e)
+static int decode(const void *bytes, size_t len, uint32_t magic, struct plan *ret, struct err *e)
 {
 	struct plan_header h;
 	size_t counts[REC_TYPES] = {0};
 
-	if (header_check(bytes, len, &h, e) < 0)
+	if (header_check(bytes, len, magic, &h, e) < 0)
 		return -1;
 	struct cursor c = {.base = bytes, .len = len, .at = sizeof(h)};
-	if (count_records(c, h.records, counts, e) < 0)
+	if (count_records(c, &h, counts, e) < 0)
 		return -1;
 
 	struct plan p = {
@@ -264,6 +270,16 @@ int plan_decode(const void *bytes, size_t len, struct plan *ret, struct err *e)
 	}
 	*ret = p;
 	return 0;
+}
+
+int plan_decode(const void *bytes, size_t len, struct plan *ret, struct err *e)
+{
+	return decode(bytes, len, PLAN_MAGIC, ret, e);
+}
+
+int plan_decode_more(const void *bytes, size_t len, struct plan *ret, struct err *e)
+{
+	return decode(bytes, len, PLAN_MORE_MAGIC, ret, e);
 }
 
 void plan_release(struct plan *p)

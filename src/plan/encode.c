@@ -78,10 +78,36 @@ static void put_cgroup(struct encoder *en, const struct plan_cgroup *g)
 	record_pad(en, sizeof(head) + n);
 }
 
+static int finish(struct encoder *en, uint32_t magic, struct err *e)
+{
+	struct plan_header h = {.magic = magic,
+				.version = PLAN_VERSION,
+				.total = (uint32_t)en->out->n,
+				.records = en->records};
+
+	if (en->failed)
+		return err_set(e, ERR_ARG_LIMIT,
+			       "command, environment and view need more than %u bytes",
+			       MAX_PLAN_BYTES);
+	memcpy(en->out->p, &h, sizeof(h));
+	return 0;
+}
+
+int plan_encode_more(const struct plan_mount *mounts, size_t n, struct buf *out, struct err *e)
+{
+	struct encoder en = {.out = out};
+	struct plan_header h = {.magic = 0};
+
+	put(&en, &h, sizeof(h));
+	for (size_t i = 0; i < n; i++)
+		put_mount(&en, &mounts[i]);
+	return finish(&en, PLAN_MORE_MAGIC, e);
+}
+
 int plan_encode(const struct plan *p, struct buf *out, struct err *e)
 {
 	struct encoder en = {.out = out};
-	struct plan_header h = {.magic = PLAN_MAGIC, .version = PLAN_VERSION};
+	struct plan_header h = {.magic = 0};
 
 	put(&en, &h, sizeof(h));
 	record_head(&en, REC_NUMBERS, sizeof(p->n));
@@ -98,12 +124,5 @@ int plan_encode(const struct plan *p, struct buf *out, struct err *e)
 		put_string(&en, REC_ARG, p->argv[i]);
 	for (size_t i = 0; i < p->envc; i++)
 		put_string(&en, REC_ENV, p->envp[i]);
-	if (en.failed)
-		return err_set(e, ERR_ARG_LIMIT,
-			       "command, environment and view need more than %u bytes",
-			       MAX_PLAN_BYTES);
-	h.total = (uint32_t)out->n;
-	h.records = en.records;
-	memcpy(out->p, &h, sizeof(h));
-	return 0;
+	return finish(&en, PLAN_MAGIC, e);
 }

@@ -9,6 +9,10 @@
  *   header  u32 magic, u32 version, u32 total bytes, u32 number of records
  *   record  u32 type, u32 payload bytes, payload, zero padding to 8 bytes
  * Record types ascend; repeated types keep their order.
+ *
+ * A boundary's plan comes in two parts, so that core builds while the front still
+ * looks at the source: the plan, and the mounts that go on top of it (masks, pins)
+ * in the same form with a magic of their own and no other record.
  */
 #pragma once
 
@@ -17,8 +21,9 @@
 
 #include "base/err.h"
 
-#define PLAN_MAGIC 0x50474c53u /* "SLGP" */
-#define PLAN_VERSION 1u
+#define PLAN_MAGIC 0x50474c53u      /* "SLGP" */
+#define PLAN_MORE_MAGIC 0x4d474c53u /* "SLGM": the second part */
+#define PLAN_VERSION 2u
 
 /* Limits of a plan; a decoder refuses what is over them. */
 #define MAX_PLAN_BYTES (8u << 20) /* argv and environment are at most 6 MiB on Linux */
@@ -115,10 +120,15 @@ struct plan {
  * Fails with ERR_INTERNAL and the offset on anything unexpected.
  */
 NODISCARD int plan_decode(const void *bytes, size_t len, struct plan *ret, struct err *e);
+/* The second part: only ret->mounts. */
+NODISCARD int plan_decode_more(const void *bytes, size_t len, struct plan *ret, struct err *e);
 void plan_release(struct plan *p);
 
 struct buf;
 /* Appends the encoded plan to `out` (empty before). */
 NODISCARD int plan_encode(const struct plan *p, struct buf *out, struct err *e);
+/* The second part. */
+NODISCARD int plan_encode_more(const struct plan_mount *mounts, size_t n, struct buf *out,
+			       struct err *e);
 /* A readable form, one line an item; what `explain` prints. */
 NODISCARD int plan_dump(const struct plan *p, struct buf *out, struct err *e);

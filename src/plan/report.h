@@ -9,11 +9,10 @@
 
 /* Descriptors that core finds open when it starts. */
 enum core_fd {
-	CORE_FD_PLAN = 3,  /* sealed memfd */
-	CORE_FD_CTL = 4,   /* SOCK_SEQPACKET: reports out, orders in; end of file ends the tree */
-	CORE_FD_UID = 5,   /* with PLAN_ROOT: holds the lock on the session's uid */
-	CORE_FD_AGAIN = 6, /* SOCK_SEQPACKET to the launcher: pins to be put back */
-	CORE_FD_END = 7,
+	CORE_FD_PLAN = 3, /* sealed memfd */
+	CORE_FD_CTL = 4,  /* SOCK_SEQPACKET: reports out, orders in; end of file ends the tree */
+	CORE_FD_UID = 5,  /* with PLAN_ROOT: holds the lock on the session's uid */
+	CORE_FD_END = 6,
 };
 
 #define REPORT_TEXT_MAX 480
@@ -56,7 +55,7 @@ enum report_kind {
 	REPORT_PTY,   /* carries the master of the pty */
 	REPORT_EXEC,  /* sys: execve failed; text is the path tried */
 	REPORT_EXIT,  /* status of wait(2), flags, usage */
-	REPORT_USAGE, /* usage as the launcher saw it, last message */
+	REPORT_USAGE, /* not sent: usage as seen from outside */
 	REPORT_STOP,  /* with PLAN_TTY: a signal, `status`, has stopped the command */
 };
 
@@ -96,20 +95,11 @@ enum order_kind {
 	ORDER_KILL,   /* at once */
 	ORDER_STOP,   /* stop the whole tree */
 	ORDER_CONT,   /* and let it go on */
-	ORDER_PLAN,   /* to the launcher, first of all: the plan is complete; value: PLAN_VERSION */
+	ORDER_PLAN,   /* no namespaces, first of all: the plan is complete; value: PLAN_VERSION */
 	ORDER_TTY,    /* the pty of REPORT_PTY is as it should be: the command may start */
 };
 
 struct order {
 	uint32_t kind;
 	uint32_t value;
-};
-
-/*
- * On CORE_FD_AGAIN: the host has replaced what the pin with this index in the
- * plan held, so the kernel has dropped it. Answered with `sys` filled in.
- */
-struct again {
-	uint32_t mount;
-	int32_t sys; /* errno; 0: it is there again */
 };

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/num.h"
+#include "policy/look.h"
 
 /* name:password:uid:gid:comment:home:shell */
 enum { FIELD_NAME, FIELD_UID = 2, FIELD_HOME = 5, FIELDS = 7 };
@@ -44,8 +45,8 @@ void accounts_each(bool (*each)(void *self, const struct account *a), void *self
 {
 	struct stat st;
 
-	AUTO_FD int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > MAX_PASSWD_BYTES)
+	AUTO_FD int fd = look_open("/etc/passwd", O_RDONLY | O_CLOEXEC, &st);
+	if (fd < 0 || st.st_size <= 0 || st.st_size > MAX_PASSWD_BYTES)
 		return;
 	AUTO_FREE char *text = malloc((size_t)st.st_size + 1);
 	ssize_t n = text ? read(fd, text, (size_t)st.st_size) : -1;

@@ -33,7 +33,7 @@ struct compiled_file {
 };
 
 struct compiled {
-	const void *key; /* what all this was made from (policy/inputs.h) */
+	const void *key; /* what all this was made from (policy/look.h) */
 	size_t key_bytes;
 	bool failed; /* nothing else counts but `error` */
 	struct err error;

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "policy/gitconfig.h"
+#include "policy/look.h"
 
 struct found {
 	struct git_identity *id;
@@ -79,7 +80,8 @@ static void read_file(struct includes *in, const char *path)
 	char dir[PATH_TEXT];
 	const char *outer = in->dir;
 
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	AUTO_FD int fd = look_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, &st);
 	if (fd < 0)
 		return;
 	AUTO_FREE char *text = malloc(MAX_GIT_CONFIG);

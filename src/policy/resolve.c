@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/term.h"
+#include "policy/look.h"
 
 #define SHOWN 512
 
@@ -77,7 +78,7 @@ static int follow(struct walk *w, const char *named, size_t parent_len, struct e
 	}
 	if (++w->links > MAX_LINKS)
 		return fail(e, named, "too many links");
-	ssize_t n = readlink(w->done, text, sizeof(text) - 1);
+	ssize_t n = look_readlink(w->done, text, sizeof(text) - 1);
 	if (n <= 0)
 		return fail(e, named, strerror(errno));
 	text[n] = '\0';
@@ -103,7 +104,7 @@ static int step(struct walk *w, const char *name, const char *named, const struc
 		return fail(e, named, "too long");
 	w->done[parent_len] = '/';
 	memcpy(w->done + parent_len + 1, name, strlen(name) + 1);
-	if (lstat(w->done, &w->st) < 0) {
+	if (look_lstat(w->done, &w->st) < 0) {
 		int sys = errno;
 		(void)fail(e, named, strerror(sys));
 		e->sys = sys;
@@ -172,7 +173,7 @@ int resolve_path(const char *path, const char *cwd, const struct places *writabl
 	if (resolve(&w, path, cwd, writable, e) < 0)
 		return -1;
 	/* The last step may have been `..` or the root: what is there now counts. */
-	if (lstat(w.done, &w.st) < 0)
+	if (look_lstat(w.done, &w.st) < 0)
 		return fail(e, path, strerror(errno));
 	memcpy(ret->path, w.done, strlen(w.done) + 1);
 	ret->st = w.st;

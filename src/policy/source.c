@@ -12,6 +12,7 @@
 
 #include "base/term.h"
 #include "policy/accounts.h"
+#include "policy/look.h"
 #include "policy/state.h"
 
 #define SHOWN 512
@@ -77,7 +78,7 @@ int refused_init(const struct caller *who, struct refused *ret, struct err *e)
 	struct stat root;
 
 	ret->homes.n = ret->state.n = ret->state_paths = 0;
-	if (stat("/", &root) < 0)
+	if (look_lstat("/", &root) < 0)
 		return err_sys(e, "stat /");
 	(void)places_add(&ret->homes, &root);
 	if (who->home)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/look.h"
 #include "policy/view.h"
 
 /* Below HOME: what a tool's own directory consists of. */
@@ -98,7 +99,8 @@ static bool may_follow(const char *target)
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
-		if (path_is_below(roots[i], target) && stat(target, &st) == 0 && st.st_uid == 0)
+		if (path_is_below(roots[i], target) && look_lstat(target, &st) == 0 &&
+		    st.st_uid == 0)
 			return true;
 	return false;
 }

@@ -13,6 +13,7 @@
 
 #include "base/term.h"
 #include "policy/gitid.h"
+#include "policy/look.h"
 
 #define SHOWN 512
 
@@ -20,10 +21,24 @@
 struct view_chunk {
 	struct view_chunk *next;
 	size_t used, size;
-	char text[];
+	_Alignas(8) char text[];
 };
 
 #define CHUNK_BYTES 30000u
+
+void *view_room(struct view *v, size_t n)
+{
+	struct view_chunk *c = malloc(sizeof(*c) + n);
+
+	if (!c)
+		return NULL;
+	*c = (struct view_chunk){.size = n, .used = n};
+	/* Behind the one that has room left. */
+	struct view_chunk **at = v->chunks ? &v->chunks->next : &v->chunks;
+	c->next = *at;
+	*at = c;
+	return c->text;
+}
 
 static const char *keep(struct view *v, const char *p, size_t n, struct err *e)
 {
@@ -154,14 +169,14 @@ static int add_system(struct view *v, struct err *e)
 	struct stat st;
 
 	for (size_t i = 0; i < sizeof(top) / sizeof(top[0]); i++) {
-		if (lstat(top[i], &st) < 0)
+		if (look_lstat(top[i], &st) < 0)
 			continue;
 		if (!S_ISLNK(st.st_mode)) {
 			if (view_bind(v, top[i], NULL, MOUNT_SYSTEM | MOUNT_DIRECTORY, NULL, e) < 0)
 				return -1;
 			continue;
 		}
-		ssize_t n = readlink(top[i], text, sizeof(text) - 1);
+		ssize_t n = look_readlink(top[i], text, sizeof(text) - 1);
 		if (n <= 0)
 			return err_sys(e, "readlink %s", top[i]);
 		text[n] = '\0';
@@ -380,9 +395,10 @@ static bool is_writable_there(const struct view *v, const struct source *src, co
 }
 
 /* A parent goes before what lies in it, else it would cover it. */
-static int add_places(struct view *v, const struct source *src, const struct view_ids *ids,
-		      bool read_only, struct err *e)
+int view_add_places(struct view *v, const struct request *req, const struct source *src,
+		    const struct view_ids *ids, struct err *e)
 {
+	bool read_only = req->mode == MODE_READ_ONLY;
 	size_t first = v->n;
 	uint32_t write = read_only ? 0 : MOUNT_WRITE;
 	uint32_t map = ids->idmap ? MOUNT_IDMAP : 0;
@@ -406,18 +422,15 @@ static int add_places(struct view *v, const struct source *src, const struct vie
 	return 0;
 }
 
-int view_build(struct view *v, const struct request *req, const struct caller *who,
-	       const struct refused *refused, const struct source *src, const struct view_ids *ids,
-	       struct err *e)
+int view_add_usual(struct view *v, const struct caller *who, const struct refused *refused,
+		   const struct source *src, const struct view_ids *ids, struct err *e)
 {
 	if (add_system(v, e) < 0 || view_add_etc(v, ids, e) < 0 || add_sys_and_dirs(v, e) < 0 ||
 	    view_add_toolchains(v, who, src, refused, e) < 0)
 		return -1;
 	if (!src->given && view_made(v, MOUNT_SYMLINK, "/workspace", "/sand/workspace", e) < 0)
 		return -1;
-	if (gitid_add(v, who, src, e) < 0)
-		return -1;
-	return add_places(v, src, ids, req->mode == MODE_READ_ONLY, e);
+	return gitid_add(v, who, src, e);
 }
 
 void view_release(struct view *v)

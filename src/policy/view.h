@@ -49,10 +49,20 @@ NODISCARD int view_link(struct view *v, const struct request *req, const struct 
 			const struct refused *refused, const struct source *src,
 			struct gitlink *ret, struct err *e);
 
-/* Lists everything. `v` keeps what its mounts point to until view_release(). */
-NODISCARD int view_build(struct view *v, const struct request *req, const struct caller *who,
-			 const struct refused *refused, const struct source *src,
-			 const struct view_ids *ids, struct err *e);
+/*
+ * Lists everything, in this order: what is this call's own, what is the same for
+ * every call of this caller in this source, the source and the grants. `v` keeps
+ * what its mounts point to until view_release().
+ */
+NODISCARD int view_add_own(struct view *v, const struct view_ids *ids, struct err *e);
+NODISCARD int view_add_usual(struct view *v, const struct caller *who,
+			     const struct refused *refused, const struct source *src,
+			     const struct view_ids *ids, struct err *e);
+NODISCARD int view_add_places(struct view *v, const struct request *req, const struct source *src,
+			      const struct view_ids *ids, struct err *e);
+
+/* Room for `n` bytes (8-aligned) that lives as long as the view; NULL: out of memory. */
+void *view_room(struct view *v, size_t n);
 
 void view_release(struct view *v);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "policy/look.h"
 #include "policy/view.h"
 
 #define MAX_COPY_BYTES 4096 /* a page: one write, one read */
@@ -93,11 +94,11 @@ static int copy_small(struct view *v, const char *path, struct err *e)
 {
 	char text[MAX_COPY_BYTES + 1];
 
-	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+	AUTO_FD int fd = look_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, &st);
 	if (fd < 0)
 		return 0; /* the caller may not read it either */
-	struct stat st;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH))
+	if (!S_ISREG(st.st_mode) || !(st.st_mode & S_IROTH))
 		return 1;
 	ssize_t n = read(fd, text, sizeof(text));
 	if (n < 0)
@@ -112,7 +113,7 @@ static int add_entry(struct view *v, const char *name, unsigned char type, struc
 
 	(void)snprintf(path, sizeof(path), "/etc/%s", name);
 	if (type == DT_UNKNOWN) { /* not every file system tells */
-		if (lstat(path, &st) < 0)
+		if (look_lstat(path, &st) < 0)
 			return 0;
 		type = (unsigned char)IFTODT(st.st_mode);
 	}
@@ -133,11 +134,16 @@ static int add_entry(struct view *v, const char *name, unsigned char type, struc
 
 static int add_host_entries(struct view *v, struct err *e)
 {
-	DIR *dir = opendir("/etc");
+	struct stat st;
 	int rc = 0;
 
-	if (!dir)
+	int fd = look_open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC, &st);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		if (fd >= 0)
+			(void)close(fd);
 		return 0;
+	}
 	for (struct dirent *d = readdir(dir); d && rc == 0; d = readdir(dir))
 		if (is_listed(d->d_name))
 			rc = add_entry(v, d->d_name, d->d_type, e);
@@ -147,11 +153,22 @@ static int add_host_entries(struct view *v, struct err *e)
 	return rc;
 }
 
-static int add_own(struct view *v, const struct view_ids *ids, struct err *e)
+int view_add_own(struct view *v, const struct view_ids *ids, struct err *e)
 {
-	char text[1024];
 	char id[40];
 	size_t n = 0;
+
+	for (const char *p = ids->session; *p && n < sizeof(id) - 2; p++)
+		if (*p != '-')
+			id[n++] = *p;
+	id[n++] = '\n';
+	id[n] = '\0';
+	return view_made(v, MOUNT_FILE, "/etc/machine-id", id, e);
+}
+
+static int add_made(struct view *v, const struct view_ids *ids, struct err *e)
+{
+	char text[1024];
 
 	(void)snprintf(text, sizeof(text),
 		       "root:x:0:0:root:/root:/usr/sbin/nologin\n"
@@ -164,13 +181,7 @@ static int add_own(struct view *v, const struct view_ids *ids, struct err *e)
 		       ids->gid);
 	if (view_made(v, MOUNT_FILE, "/etc/group", text, e) < 0)
 		return -1;
-	for (const char *p = ids->session; *p && n < sizeof(id) - 2; p++)
-		if (*p != '-')
-			id[n++] = *p;
-	id[n++] = '\n';
-	id[n] = '\0';
-	if (view_made(v, MOUNT_FILE, "/etc/machine-id", id, e) < 0 ||
-	    view_made(v, MOUNT_FILE, "/etc/hostname", "sandglass\n", e) < 0 ||
+	if (view_made(v, MOUNT_FILE, "/etc/hostname", "sandglass\n", e) < 0 ||
 	    view_made(v, MOUNT_FILE, "/etc/hosts",
 		      "127.0.0.1 localhost\n"
 		      "::1 localhost ip6-localhost ip6-loopback\n"
@@ -191,7 +202,7 @@ static int add_own(struct view *v, const struct view_ids *ids, struct err *e)
 
 int view_add_etc(struct view *v, const struct view_ids *ids, struct err *e)
 {
-	if (add_host_entries(v, e) < 0 || add_own(v, ids, e) < 0)
+	if (add_host_entries(v, e) < 0 || add_made(v, ids, e) < 0)
 		return -1;
 	return view_made(v, MOUNT_SYMLINK, "/etc/mtab", "/proc/self/mounts", e);
 }

@@ -458,7 +458,7 @@ int guard_begin(const struct guard_order *o, struct guard **ret, struct err *e)
 	g->view = o->view;
 	g->link = o->link;
 	g->idmap = o->idmap ? (uint32_t)MOUNT_IDMAP : 0;
-	g->inotify = g->again = -1;
+	g->inotify = -1;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	g->begin_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - TICK_NS;
 	quarantine_init(&g->quarantine, o->who, o->session);
@@ -490,9 +490,9 @@ int guard_begin(const struct guard_order *o, struct guard **ret, struct err *e)
 	return 0;
 }
 
-void guard_attach(struct guard *g, int again_fd)
+void guard_attach(struct guard *g, const struct launch *launch)
 {
-	g->again = again_fd;
+	g->launch = launch;
 }
 
 /* A configuration that git tried to write, and that is as it was. */

@@ -16,6 +16,7 @@
 #include "policy/view.h"
 
 struct guard;
+struct launch;
 
 enum guard_action {
 	GUARD_QUARANTINED, /* moved away */
@@ -58,8 +59,8 @@ struct guard_order {
 NODISCARD int guard_begin(const struct guard_order *o, struct guard **ret, struct err *e);
 
 int guard_fd(const struct guard *g); /* to poll for reading; -1: nothing is watched */
-/* `again_fd` is the pair to core's launcher; the guard does not close it. */
-void guard_attach(struct guard *g, int again_fd);
+/* The sandbox that pins are put back in; NULL from its end on. */
+void guard_attach(struct guard *g, const struct launch *launch);
 void guard_step(struct guard *g);  /* something can be read */
 void guard_early(struct guard *g); /* every process of the command is gone: looks, moves nothing */
 void guard_end(struct guard *g);   /* every process of the sandbox is gone */

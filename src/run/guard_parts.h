@@ -85,7 +85,7 @@ struct guard {
 	size_t opened_count;
 	/* watching */
 	int inotify;
-	int again;
+	const struct launch *launch; /* NULL: no sandbox to put pins back in */
 	struct watch *watches;
 	size_t watch_count, watch_cap;
 	struct nameset locks; /* absolute path of a configuration that git tried to write → times */

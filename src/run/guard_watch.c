@@ -18,7 +18,7 @@
 
 #include "base/base.h"
 #include "base/later.h"
-#include "plan/report.h"
+#include "core/launch.h"
 #include "run/guard_parts.h"
 
 #define GIT_EVENTS \
@@ -26,7 +26,6 @@
 #define TREE_EVENTS (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)
 #define MAX_DEPTH 16 /* of directories that appear below a watched one */
 #define READ_BYTES 16384u
-#define PUT_BACK_MS 1000 /* that core may take for one pin */
 
 struct watch {
 	int wd; /* -1: none */
@@ -153,22 +152,6 @@ int guard_fd(const struct guard *g)
 	return g->inotify;
 }
 
-/* Core's launcher puts the pin at the path back and says how that went. */
-static int put_back(struct guard *g, uint32_t mount)
-{
-	struct again a = {.mount = mount, .sys = EIO};
-
-	struct pollfd fd = {.fd = g->again, .events = POLLIN};
-
-	if (g->again < 0 ||
-	    send(g->again, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(a) ||
-	    RETRY_EINTR(poll(&fd, 1, PUT_BACK_MS)) != 1 ||
-	    RETRY_EINTR(recv(g->again, &a, sizeof(a), MSG_DONTWAIT)) != sizeof(a) ||
-	    a.mount != mount)
-		return EIO;
-	return a.sys;
-}
-
 /*
  * Something stands at a pinned name again. A rename over a mount point cannot
  * have come from inside. After a removal, which cannot either, anybody may have
@@ -177,7 +160,7 @@ static int put_back(struct guard *g, uint32_t mount)
 static void on_pin(struct guard *g, const char *path, uint32_t mount)
 {
 	uint32_t times = 0;
-	int sys = put_back(g, mount);
+	int sys = g->launch ? launch_pin_again(g->launch, mount) : EIO;
 
 	if (sys == ENOENT)
 		return; /* gone again: there is another event */

@@ -84,8 +84,10 @@ NODISCARD int job_policy(struct job *j, struct request *req, struct err *e);
 NODISCARD int job_begin(struct job *j, struct err *e);   /* command, stdio, session uid */
 NODISCARD int job_start(struct job *j, struct err *e);   /* core runs and waits for the plan */
 NODISCARD int job_prepare(struct job *j, struct err *e); /* view, limits, environment: the plan */
-NODISCARD int job_run(struct job *j, struct err *e);     /* until all is over; see j->out */
-void job_abort(struct job *j);                           /* after a failure: core goes */
+NODISCARD int job_release_core(struct job *j, struct err *e); /* core builds what is known by now */
+NODISCARD int job_guard(struct job *j, struct err *e);        /* what goes on top: masks and pins */
+NODISCARD int job_run(struct job *j, struct err *e);          /* until all is over; see j->out */
+void job_abort(struct job *j);                                /* after a failure: core goes */
 
 /* SHA-256 of what the plan allows, in hex: equal policies have equal hashes. */
 #define JOB_HASH_TEXT 65

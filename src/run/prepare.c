@@ -20,9 +20,12 @@
 #include "base/file.h"
 #include "base/term.h"
 #include "policy/apply.h"
+#include "policy/look.h"
+#include "policy/viewcache.h"
 #include "run/job.h"
 #include "run/sockets.h"
 #include "run/uidlock.h"
+#include "store/cache.h"
 
 #define INNER_ID 1000u /* inside, where the caller's own id is 0 in a nested namespace */
 #define SHOWN 512
@@ -314,15 +317,57 @@ static int decide_limits(struct job *j, struct err *e)
 	return 0;
 }
 
+/* What is the same for each call of this caller in this source, from the cache if that stands. */
+static int decide_usual(struct job *j, const struct view_ids *ids, struct err *e)
+{
+	static struct looks looks;
+	AUTO_BUF key = BUF_INIT(65536);
+	AUTO_BUF entry = BUF_INIT(MAX_VIEWCACHE_BYTES);
+	char name[VIEWCACHE_NAME];
+	struct err ignored = {0};
+	size_t first = j->view.n;
+	AUTO_FD int fd = -1;
+
+	if (viewcache_key(&j->who, &j->src, ids, &key, e) < 0)
+		return -1;
+	viewcache_name(&key, name);
+	AUTO_FD int dir = cache_open(&j->who);
+	size_t n = dir < 0 ? 0 : cache_find(dir, name, MAX_VIEWCACHE_BYTES, &fd);
+	void *bytes = n ? view_room(&j->view, n) : NULL;
+	if (bytes && read(fd, bytes, n) == (ssize_t)n &&
+	    viewcache_decode(bytes, n, &key, &j->view, &j->refused))
+		return 0;
+	look_begin(&looks);
+	int rc = refused_init(&j->who, &j->refused, e);
+	if (rc == 0)
+		rc = view_add_usual(&j->view, &j->who, &j->refused, &j->src, ids, e);
+	look_stop();
+	if (rc == 0 && dir >= 0 && !looks.full && !looks.young &&
+	    viewcache_encode(&looks, &key, &j->view, first, &j->refused, &entry, &ignored) == 0)
+		cache_put(dir, name, entry.p, entry.n);
+	return rc;
+}
+
+static int decide_grants(struct job *j, struct err *e)
+{
+	if (source_check(&j->src, &j->refused, e) < 0 || check_owner(j, e) < 0 ||
+	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0)
+		return -1;
+	return view_link(&j->view, j->req, &j->who, &j->refused, &j->src, &j->link, e);
+}
+
 /* Rules on the host's own paths, and a directory of the host as AGENT_ROOT. */
 static int decide_rung(struct job *j, const struct view_ids *ids, struct err *e)
 {
 	const struct plan_numbers *n = &j->plan.n;
 
-	if (rung_check(&j->view, j->req, &j->src, e) < 0 ||
+	if (refused_init(&j->who, &j->refused, e) < 0 || decide_grants(j, e) < 0 ||
+	    rung_check(&j->view, j->req, &j->src, e) < 0 ||
 	    agentroot_make(&j->root, &j->who, j->session, j->call, n->outer_uid, n->outer_gid, e) <
 		    0 ||
-	    view_build(&j->view, j->req, &j->who, &j->refused, &j->src, ids, e) < 0 ||
+	    view_add_own(&j->view, ids, e) < 0 ||
+	    view_add_usual(&j->view, &j->who, &j->refused, &j->src, ids, e) < 0 ||
+	    view_add_places(&j->view, j->req, &j->src, ids, e) < 0 ||
 	    rung_add(&j->view, j->root.path, e) < 0)
 		return -1;
 	if (j->req->mode == MODE_READ_ONLY)
@@ -337,28 +382,33 @@ static int decide_view(struct job *j, struct err *e)
 	struct view_ids ids;
 
 	j->view.rules = job_is_rung(j);
-	if (refused_init(&j->who, &j->refused, e) < 0 ||
-	    source_check(&j->src, &j->refused, e) < 0 || check_owner(j, e) < 0 ||
-	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0 ||
-	    view_link(&j->view, j->req, &j->who, &j->refused, &j->src, &j->link, e) < 0 ||
-	    decide_ids(j, &ids, e) < 0)
+	if (decide_ids(j, &ids, e) < 0)
 		return -1;
 	if (job_is_rung(j))
 		return decide_rung(j, &ids, e);
-	if (view_build(&j->view, j->req, &j->who, &j->refused, &j->src, &ids, e) < 0 ||
-	    sockets_mask(&j->view, &j->src, e) < 0)
+	if (view_add_own(&j->view, &ids, e) < 0 || decide_usual(j, &ids, e) < 0 ||
+	    decide_grants(j, e) < 0 || view_add_places(&j->view, j->req, &j->src, &ids, e) < 0)
 		return -1;
+	if (j->req->mode == MODE_READ_ONLY)
+		j->plan.n.flags |= PLAN_READ_ONLY;
+	return 0;
+}
+
+int job_guard(struct job *j, struct err *e)
+{
 	struct guard_order o = {.req = j->req,
 				.who = &j->who,
 				.src = &j->src,
 				.link = &j->link,
 				.view = &j->view,
-				.idmap = ids.idmap,
+				.idmap = j->who.root && !j->no_idmap,
 				.session = j->session};
-	if (guard_begin(&o, &j->guard, e) < 0)
+
+	if (j->req->mode == MODE_FULL_ACCESS || job_is_rung(j))
+		return 0;
+	if (sockets_mask(&j->view, &j->src, e) < 0 || guard_begin(&o, &j->guard, e) < 0)
 		return -1;
-	if (j->req->mode == MODE_READ_ONLY)
-		j->plan.n.flags |= PLAN_READ_ONLY;
+	j->plan.mount_count = j->view.n;
 	return 0;
 }
 
@@ -429,7 +479,7 @@ int job_begin(struct job *j, struct err *e)
 		j->plan.n.flags |= PLAN_BARE;
 		j->runs_as = "caller";
 	}
-	if (decide_argv(j, e) < 0)
+	if (decide_argv(j, e) < 0 || decide_limits(j, e) < 0)
 		return -1;
 	decide_terminal(j);
 	if (stdio_plan(j->closed, j->req->json, j->plan.n.flags & PLAN_TTY, bare, &j->io, e) < 0)
@@ -446,7 +496,7 @@ int job_prepare(struct job *j, struct err *e)
 {
 	bool bare = j->req->mode == MODE_FULL_ACCESS;
 
-	if ((!bare && decide_view(j, e) < 0) || decide_limits(j, e) < 0)
+	if (!bare && decide_view(j, e) < 0)
 		return -1;
 	if (j->io.way[0] == STDIO_FILE) {
 		j->plan.n.flags |= PLAN_STDIN_FILE;

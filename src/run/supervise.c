@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/tree.h"
 #include "run/beside.h"
+#include "core/launch.h"
 #include "run/job.h"
 #include "run/relay.h"
 #include "run/terminal.h"
@@ -31,6 +32,7 @@
 #define FD_SAFE 16 /* ours stay above the numbers that core is given */
 #define MAX_DRAIN_MS 500u
 #define USUAL_PLAN_BYTES 24576u /* more than most need; a page of it costs only when it is used */
+#define USUAL_MORE_BYTES 4096u
 #define BACKSTOP_MS 3000u
 #define FOREGROUND_MS 250u /* how long a job that comes to the front waits for its keys */
 #define MAX_RELAYS 3
@@ -38,12 +40,12 @@
 
 struct super {
 	struct job *j;
-	pid_t core; /* 0: not started */
-	int plan;   /* memfd */
-	int ctl;    /* -1: core and init are gone */
+	struct launch launch; /* the sandbox; `init` is core without a boundary too */
+	int plan;             /* memfd */
+	size_t first_part;    /* mounts that core has been told of */
+	int ctl;              /* -1: core and init are gone */
 	int signals;
-	int again; /* to core's launcher: pins to be put back */
-	int pty;   /* master */
+	int pty; /* master */
 	struct relay relay[MAX_RELAYS];
 	size_t relays;
 	int child_fd[3]; /* what core gets as 0 to 2 */
@@ -69,21 +71,63 @@ static int high(int fd)
 	return up;
 }
 
-static int fill_plan(int fd, const struct plan *p, struct err *e)
+static bool has_namespaces(const struct job *j)
 {
-	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
+	return j->req->mode != MODE_FULL_ACCESS && !job_is_rung(j);
+}
 
-	(void)buf_reserve(&bytes, USUAL_PLAN_BYTES);
-	if (plan_encode(p, &bytes, e) < 0)
-		return -1;
-	for (size_t at = 0; at < bytes.n;) {
-		ssize_t n = write(fd, bytes.p + at, bytes.n - at);
+static int write_sealed(int fd, const struct buf *bytes, struct err *e)
+{
+	for (size_t at = 0; at < bytes->n;) {
+		ssize_t n = write(fd, bytes->p + at, bytes->n - at);
 		if (n < 0)
 			return err_sys(e, "write the plan");
 		at += (size_t)n;
 	}
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return err_sys(e, "seal the plan");
+	return 0;
+}
+
+/* A step of the launch has failed: it is told like a failure of init's own. */
+static void note_failure(struct super *s)
+{
+	struct outcome *o = &s->j->out;
+
+	if (!o->have_failure)
+		o->failure = s->launch.failure;
+	o->have_failure = true;
+}
+
+int job_release_core(struct job *j, struct err *e)
+{
+	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
+	struct super *s = j->super;
+
+	(void)buf_reserve(&bytes, USUAL_PLAN_BYTES);
+	if (plan_encode(&j->plan, &bytes, e) < 0 || write_sealed(s->plan, &bytes, e) < 0)
+		return -1;
+	if (has_namespaces(j) ? launch_release(&s->launch, s->ctl) < 0 : leaf_enter(&s->launch) < 0)
+		note_failure(s);
+	s->first_part = j->plan.mount_count;
+	return 0;
+}
+
+static int release_more(struct super *s, struct err *e)
+{
+	struct job *j = s->j;
+	AUTO_BUF bytes = BUF_INIT(MAX_PLAN_BYTES);
+
+	(void)buf_reserve(&bytes, USUAL_MORE_BYTES);
+	AUTO_FD int fd = memfd_create("more", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return err_sys(e, "memfd_create");
+	if (plan_encode_more(j->plan.mounts + s->first_part, j->plan.mount_count - s->first_part,
+			     &bytes, e) < 0 ||
+	    write_sealed(fd, &bytes, e) < 0)
+		return -1;
+	if (launch_release_more(&s->launch, s->ctl, fd) < 0)
+		note_failure(s);
 	return 0;
 }
 
@@ -178,17 +222,13 @@ static int wire(struct super *s, struct err *e)
 	return 0;
 }
 
-static int spawn_core(struct super *s, int their_ctl, int their_again, struct err *e)
+/* Core without a namespace. */
+static int spawn_bare(struct super *s, const char *core, int their_ctl, struct err *e)
 {
-	char path[PATH_TEXT];
-	bool early = s->j->req->mode != MODE_FULL_ACCESS && !job_is_rung(s->j) && !cgroups_are_v2();
-	char *argv[] = {(char *)(uintptr_t) "sandglass-core",
-			early ? (char *)(uintptr_t) "early" : NULL, NULL};
+	char *argv[] = {(char *)(uintptr_t) "sandglass-core", (char *)(uintptr_t) "bare", NULL};
 	char *envp[] = {NULL};
 	posix_spawn_file_actions_t acts;
 
-	if (beside_find("sandglass-core", path, e) < 0)
-		return -1;
 	if (posix_spawn_file_actions_init(&acts) != 0)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	int rc = 0;
@@ -199,14 +239,35 @@ static int spawn_core(struct super *s, int their_ctl, int their_again, struct er
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(&acts, their_ctl, CORE_FD_CTL);
 	if (rc == 0)
-		rc = posix_spawn_file_actions_adddup2(&acts, their_again, CORE_FD_AGAIN);
-	if (rc == 0 && s->j->uid_fd >= 0)
-		rc = posix_spawn_file_actions_adddup2(&acts, s->j->uid_fd, CORE_FD_UID);
-	if (rc == 0)
-		rc = posix_spawn(&s->core, path, &acts, NULL, argv, envp);
+		rc = posix_spawn(&s->launch.init, core, &acts, NULL, argv, envp);
 	(void)posix_spawn_file_actions_destroy(&acts);
 	errno = rc;
 	return rc ? err_sys(e, "start sandglass-core") : 0;
+}
+
+static int spawn_core(struct super *s, int their_ctl, struct err *e)
+{
+	const struct launch_fds fds = {.stdio = {s->child_fd[0], s->child_fd[1], s->child_fd[2]},
+				       .plan = s->plan,
+				       .ctl = their_ctl,
+				       .uid = s->j->uid_fd};
+	char path[PATH_TEXT];
+
+	if (beside_find("sandglass-core", path, e) < 0)
+		return -1;
+	if (leaf_make(&s->launch) < 0) {
+		failure_explain(s->j, &s->launch.failure, e);
+		return -1;
+	}
+	if (!has_namespaces(s->j))
+		return spawn_bare(s, path, their_ctl, e);
+	if (launch_start(&s->launch, path, &fds) < 0) {
+		failure_explain(s->j, &s->launch.failure, e);
+		return -1;
+	}
+	if (s->j->who.root)
+		idmap_start_holder(&s->launch); /* most likely needed */
+	return 0;
 }
 
 static void take_signals(struct super *s)
@@ -273,15 +334,15 @@ static void set_backstop(struct super *s, uint64_t distance_ms)
 		s->kill_ms = at;
 }
 
-/* Core has ended before its socket did. */
+/* Core has ended before its socket did; who waits for it does so at the end. */
 static void on_child(struct super *s)
 {
-	int status = 0;
+	siginfo_t info = {.si_pid = 0};
 
-	if (s->core > 0 && waitpid(s->core, &status, WNOHANG) == s->core) {
-		s->core = 0;
+	if (s->launch.init && s->gone_ms == LIMIT_NONE &&
+	    waitid(P_PID, (id_t)s->launch.init, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	    info.si_pid == s->launch.init)
 		s->gone_ms = clock_deadline(clock_mono_ms(), BACKSTOP_MS);
-	}
 }
 
 static void on_backstop(struct super *s)
@@ -291,8 +352,8 @@ static void on_backstop(struct super *s)
 	if (now >= s->kill_ms) {
 		s->kill_ms = LIMIT_NONE;
 		s->j->out.backstop = true;
-		if (s->core > 0)
-			(void)kill(s->core, SIGKILL);
+		if (s->launch.init)
+			(void)kill(s->launch.init, SIGKILL);
 	}
 	if (s->ctl >= 0 && now >= s->gone_ms) {
 		(void)close(s->ctl);
@@ -381,13 +442,12 @@ static void take_report(struct super *s, const struct report *r, int fd)
 	case REPORT_EXIT:
 		o->exit = *r;
 		o->have_exit = true;
+		launch_let_go(&s->launch);
 		/* While the kernel takes the sandbox down. */
 		if ((r->flags & REPORT_ALONE) && s->j->guard)
 			guard_early(s->j->guard);
 		return;
 	case REPORT_USAGE:
-		o->usage = *r;
-		o->have_usage = true;
 		return;
 	case REPORT_STOP:
 		stop_here(s, r->status);
@@ -400,10 +460,10 @@ static void end_orphans(struct super *s)
 {
 	int status = 0;
 
-	if (!s->reaper || s->core <= 0)
+	if (!s->reaper || !s->launch.init)
 		return;
-	if (RETRY_EINTR(waitpid(s->core, &status, 0)) == s->core)
-		s->core = 0;
+	if (RETRY_EINTR(waitpid(s->launch.init, &status, 0)) == s->launch.init)
+		s->launch.init = 0;
 	(void)tree_end(END_MS, NULL, NULL);
 }
 
@@ -465,24 +525,6 @@ static bool is_held_up(const struct super *s)
 	for (size_t i = 0; i < s->relays; i++)
 		held |= !s->relay[i].is_input && s->relay[i].n > s->relay[i].at;
 	return held && !s->j->out.told_signal;
-}
-
-/*
- * The command has ended and what it wrote is through: nothing is left but the
- * end of init and launcher, which is waited for without a turn for each message.
- */
-static void wait_for_the_end(struct super *s)
-{
-	int status = 0;
-
-	if (s->core > 0 && RETRY_EINTR(waitpid(s->core, &status, 0)) == s->core)
-		s->core = 0;
-	for (;;) {
-		struct pollfd fd = {.fd = s->ctl, .events = POLLIN};
-		if (s->ctl < 0 || RETRY_EINTR(poll(&fd, 1, BACKSTOP_MS)) <= 0)
-			return;
-		on_ctl(s);
-	}
 }
 
 struct turn {
@@ -551,10 +593,9 @@ static void loop(struct super *s)
 		if (!wait_for_turn(s, &t))
 			return;
 		take_turn(s, &t);
-		if (s->ctl >= 0 && s->j->out.have_exit && !has_output(s)) {
-			wait_for_the_end(s);
+		/* The exit is the last that init says. */
+		if (s->j->out.have_exit && !has_output(s))
 			return;
-		}
 	}
 }
 
@@ -586,15 +627,11 @@ static int start(struct super *s, struct err *e)
 	s->ctl = high(pair[0]);
 	AUTO_FD int theirs = high(pair[1]);
 	take_signals(s);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_sys(e, "socketpair");
-	s->again = high(pair[0]);
-	AUTO_FD int their_again = high(pair[1]);
-	if (s->ctl < 0 || theirs < 0 || s->signals < 0 || s->again < 0 || their_again < 0)
+	if (s->ctl < 0 || theirs < 0 || s->signals < 0)
 		return err_sys(e, "descriptors");
 	if (j->uid_fd >= 0)
 		j->uid_fd = high(j->uid_fd);
-	if (spawn_core(s, theirs, their_again, e) < 0)
+	if (spawn_core(s, theirs, e) < 0)
 		return -1;
 	for (int fd = 0; fd <= 2; fd++)
 		if (s->child_fd[fd] > 2)
@@ -611,7 +648,7 @@ int job_start(struct job *j, struct err *e)
 				   .plan = -1,
 				   .ctl = -1,
 				   .signals = -1,
-				   .again = -1,
+				   .launch = {.p = &j->plan, .user_ns = -1, .mount_ns = -1},
 				   .pty = -1,
 				   .over_ms = LIMIT_NONE,
 				   .kill_ms = LIMIT_NONE,
@@ -620,14 +657,27 @@ int job_start(struct job *j, struct err *e)
 	return start(j->super, e);
 }
 
+/*
+ * A command that ended well, with nothing left of its tree: all that is still to
+ * come is the kernel's, taking empty namespaces down, and it needs no one to watch.
+ */
+static bool may_leave_early(const struct super *s)
+{
+	const struct job *j = s->j;
+
+	return j->out.have_exit && (j->out.exit.flags & REPORT_ALONE) && !j->req->json &&
+	       !j->plan.cgroup_count && has_namespaces(j) && j->out.exit.status == 0 &&
+	       !j->out.told_signal;
+}
+
 static void end(struct super *s)
 {
-	int status = 0;
-
 	if (s->ctl >= 0)
 		(void)close(s->ctl);
-	if (s->core > 0)
-		(void)RETRY_EINTR(waitpid(s->core, &status, 0));
+	if (!may_leave_early(s)) {
+		launch_wait(&s->launch, &s->j->out.usage);
+		s->j->out.have_usage = true;
+	}
 	if (s->reaper)
 		(void)tree_end(END_MS, NULL, NULL);
 	for (size_t i = 0; i < s->relays; i++)
@@ -636,8 +686,6 @@ static void end(struct super *s)
 		(void)close(s->plan);
 	if (s->signals >= 0)
 		(void)close(s->signals);
-	if (s->again >= 0)
-		(void)close(s->again);
 	s->j->super = NULL;
 	free(s);
 }
@@ -656,17 +704,19 @@ int job_run(struct job *j, struct err *e)
 
 	for (int i = 0; i < 2; i++)
 		capture_init(&j->capture[i], j->limits.value[LIMIT_OUTPUT]);
-	if (fill_plan(s->plan, &j->plan, e) < 0)
+	if (!has_namespaces(j))
+		order(s, ORDER_PLAN, PLAN_VERSION);
+	else if (!j->out.have_failure && release_more(s, e) < 0)
 		return -1;
 	if (j->guard)
-		guard_attach(j->guard, s->again);
+		guard_attach(j->guard, &s->launch);
 	set_backstop(s, j->limits.value[LIMIT_WALL]);
-	order(s, ORDER_PLAN, PLAN_VERSION);
-	loop(s);
+	if (!j->out.have_failure)
+		loop(s);
 	terminal_leave(&s->terminal);
 	give_back_offset(j);
 	if (j->guard)
-		guard_attach(j->guard, -1); /* nothing is put back any more */
+		guard_attach(j->guard, NULL); /* nothing is put back any more */
 	end(s);
 	if (j->guard)
 		guard_end(j->guard);

@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "core/landlock_abi.h"
+#include "core/launch.h"
 #include "test_base_suite.h"
 
 struct said {
@@ -168,15 +169,6 @@ static void place_close(void)
 	memcpy(top + sizeof(top) - 7, "XXXXXX", 6);
 }
 
-static void make(void *arg)
-{
-	struct core *c = arg;
-
-	cgroup_make(c);
-	if (c->pids_counted)
-		_exit(3);
-}
-
 /* The leaf of a hierarchy that lacks what is to be limited: refused, and not left behind. */
 START_TEST(cgroup_without_controller)
 {
@@ -193,15 +185,14 @@ START_TEST(cgroup_without_controller)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct plan_cgroup g = {.role = rows[i].role, .dir = dir};
 		struct plan p = {.cgroups = &g, .cgroup_count = 1};
-		struct core c = {.p = &p};
+		struct launch l = {.p = &p};
 		p.n.memory_bytes = 1 << 20;
 		p.n.pids = 10;
 		p.n.cpus_milli = 500;
-		struct said s = in_child(make, &c);
-		ck_assert(s.any);
-		ck_assert_uint_eq(s.r.stage, STAGE_CGROUP);
-		ck_assert_int_eq(s.r.sys, ENOENT);
-		ck_assert_str_eq(s.r.text, rows[i].knob);
+		ck_assert_int_eq(leaf_make(&l), -1);
+		ck_assert_uint_eq(l.failure.stage, STAGE_CGROUP);
+		ck_assert_int_eq(l.failure.sys, ENOENT);
+		ck_assert_str_eq(l.failure.text, rows[i].knob);
 		ck_assert_int_eq(access(dir, F_OK), -1);
 	}
 }
@@ -213,14 +204,13 @@ START_TEST(cgroup_without_pids)
 	char dir[256];
 	struct plan_cgroup g = {.role = CGROUP_V2, .dir = dir};
 	struct plan p = {.cgroups = &g, .cgroup_count = 1};
-	struct core c = {.p = &p};
+	struct launch l = {.p = &p};
 
 	snprintf(dir, sizeof(dir), "%s/leaf", top);
 	p.n.memory_bytes = p.n.cpus_milli = UINT64_MAX;
 	p.n.pids = 10;
-	struct said s = in_child(make, &c);
-	ck_assert(!s.any);
-	ck_assert_int_eq(s.status, 0);
+	ck_assert_int_eq(leaf_make(&l), 0);
+	ck_assert(!l.pids_counted);
 	ck_assert_int_eq(rmdir(dir), 0);
 }
 END_TEST
@@ -229,12 +219,12 @@ START_TEST(cgroup_that_exists)
 {
 	struct plan_cgroup g = {.role = CGROUP_V2, .dir = top};
 	struct plan p = {.cgroups = &g, .cgroup_count = 1};
-	struct core c = {.p = &p};
+	struct launch l = {.p = &p};
 
 	put("keep", "");
-	struct said s = in_child(make, &c);
-	ck_assert_uint_eq(s.r.stage, STAGE_CGROUP);
-	ck_assert_int_eq(s.r.sys, EEXIST);
+	ck_assert_int_eq(leaf_make(&l), -1);
+	ck_assert_uint_eq(l.failure.stage, STAGE_CGROUP);
+	ck_assert_int_eq(l.failure.sys, EEXIST);
 	take("keep");
 }
 END_TEST
@@ -243,10 +233,10 @@ static struct report finish(uint32_t role)
 {
 	struct plan_cgroup g = {.role = role, .dir = top};
 	struct plan p = {.cgroups = &g, .cgroup_count = 1};
-	struct core c = {.p = &p};
+	struct launch l = {.p = &p};
 	struct report r = {.flags = REPORT_WALL, .peak_memory_bytes = 5};
 
-	cgroup_finish(&c, &r);
+	leaf_finish(&l, &r);
 	return r;
 }
 

@@ -54,7 +54,9 @@ static int build(const struct request *req, const struct caller *who, const stru
 	view_release(&view);
 	if (view_grants(&view, req, who, &refused, src, e) < 0)
 		return -1;
-	return view_build(&view, req, who, &refused, src, id, e);
+	if (view_add_own(&view, id, e) < 0 || view_add_usual(&view, who, &refused, src, id, e) < 0)
+		return -1;
+	return view_add_places(&view, req, src, id, e);
 }
 
 static const struct plan_mount *mount_at(const char *dst)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One leaf cgroup a controller (v1) or one for all (v2), made by the launcher
+ * One leaf cgroup a controller (v1) or one for all (v2), made from outside
  * below a directory that the front has found writable, never used twice, and
  * removed when init is gone. The plan names directories; all this writes there
  * are numbers of the plan and a pid.
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "core/core.h"
+#include "core/launch.h"
 
 #define CPU_PERIOD_US 100000u
 
@@ -101,80 +101,84 @@ static size_t knobs_v2(const struct plan_numbers *n, struct knob *k)
 	return count;
 }
 
-static void remove_all(const struct core *c)
+static void remove_all(const struct launch *l)
 {
 	/* A dead task leaves its cgroup a moment after it was reaped: at most 50 ms. */
 	static const struct timespec pause = {.tv_nsec = 1000000};
 
-	for (size_t i = 0; i < c->p->cgroup_count; i++)
-		for (int tries = 0; rmdir(c->p->cgroups[i].dir) < 0 && errno == EBUSY && tries < 50;
+	for (size_t i = 0; i < l->p->cgroup_count; i++)
+		for (int tries = 0; rmdir(l->p->cgroups[i].dir) < 0 && errno == EBUSY && tries < 50;
 		     tries++)
 			(void)nanosleep(&pause, NULL);
 }
 
-void cgroup_make(struct core *c)
+static int give_up(struct launch *l, int sys, const char *text)
+{
+	remove_all(l);
+	return launch_fail(l, STAGE_CGROUP, sys, text);
+}
+
+int leaf_make(struct launch *l)
 {
 	struct knob knobs[4];
 
-	for (size_t i = 0; i < c->p->cgroup_count; i++) {
-		const struct plan_cgroup *g = &c->p->cgroups[i];
-		if (mkdir(g->dir, 0755) < 0) {
-			int saved = errno;
-			remove_all(c);
-			core_die(STAGE_CGROUP, saved, g->dir);
-		}
-		size_t count = g->role == CGROUP_V2 ? knobs_v2(&c->p->n, knobs)
-						    : knobs_v1(&c->p->n, g->role, knobs);
+	for (size_t i = 0; i < l->p->cgroup_count; i++) {
+		const struct plan_cgroup *g = &l->p->cgroups[i];
+		if (mkdir(g->dir, 0755) < 0)
+			return give_up(l, errno, g->dir);
+		size_t count = g->role == CGROUP_V2 ? knobs_v2(&l->p->n, knobs)
+						    : knobs_v1(&l->p->n, g->role, knobs);
 		for (size_t k = 0; k < count; k++) {
 			int rc = write_at(g->dir, knobs[k].file, knobs[k].text);
-			c->pids_counted |= rc == 0 && strcmp(knobs[k].file, "pids.max") == 0;
-			if (rc < 0 && !(knobs[k].optional && errno == ENOENT)) {
-				int saved = errno;
-				remove_all(c);
-				core_die(STAGE_CGROUP, saved, knobs[k].file);
-			}
+			l->pids_counted |= rc == 0 && strcmp(knobs[k].file, "pids.max") == 0;
+			if (rc < 0 && !(knobs[k].optional && errno == ENOENT))
+				return give_up(l, errno, knobs[k].file);
 		}
 	}
+	return 0;
 }
 
-int cgroup_open_v2(const struct core *c)
+int leaf_open_v2(struct launch *l, bool *ret_failed)
 {
-	for (size_t i = 0; i < c->p->cgroup_count; i++) {
-		if (c->p->cgroups[i].role != CGROUP_V2)
+	*ret_failed = false;
+	for (size_t i = 0; i < l->p->cgroup_count; i++) {
+		if (l->p->cgroups[i].role != CGROUP_V2)
 			continue;
-		int fd = open(c->p->cgroups[i].dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int fd = open(l->p->cgroups[i].dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
-			core_die(STAGE_CGROUP, errno, c->p->cgroups[i].dir);
+			(void)launch_fail(l, STAGE_CGROUP, errno, l->p->cgroups[i].dir);
+		*ret_failed = fd < 0;
 		return fd;
 	}
 	return -1;
 }
 
-/* v1, or without namespaces (child 0, itself): else a v2 leaf has had its child since clone3. */
-void cgroup_enter(const struct core *c, pid_t child)
+/* v1, or without namespaces: else a v2 leaf has had its child since clone3. */
+int leaf_enter(struct launch *l)
 {
 	char text[16];
 
-	(void)snprintf(text, sizeof(text), "%d", (int)child);
-	for (size_t i = 0; i < c->p->cgroup_count; i++)
-		if ((c->p->cgroups[i].role != CGROUP_V2 || !child) &&
-		    write_at(c->p->cgroups[i].dir, "cgroup.procs", text) < 0)
-			core_die(STAGE_CGROUP, errno, c->p->cgroups[i].dir);
+	(void)snprintf(text, sizeof(text), "%d", (int)l->init);
+	for (size_t i = 0; i < l->p->cgroup_count; i++)
+		if ((l->p->cgroups[i].role != CGROUP_V2 || (l->p->n.flags & PLAN_LANDLOCK)) &&
+		    write_at(l->p->cgroups[i].dir, "cgroup.procs", text) < 0)
+			return launch_fail(l, STAGE_CGROUP, errno, l->p->cgroups[i].dir);
+	return 0;
 }
 
-void cgroup_finish(const struct core *c, struct report *usage)
+void leaf_finish(const struct launch *l, struct report *usage)
 {
-	for (size_t i = 0; i < c->p->cgroup_count; i++) {
-		const char *dir = c->p->cgroups[i].dir;
+	for (size_t i = 0; i < l->p->cgroup_count; i++) {
+		const char *dir = l->p->cgroups[i].dir;
 		uint64_t peak = 0;
 		uint64_t kills = 0;
 		uint64_t forks = 0;
-		if (c->p->cgroups[i].role == CGROUP_V1_MEMORY) {
+		if (l->p->cgroups[i].role == CGROUP_V1_MEMORY) {
 			peak = read_at(dir, "memory.max_usage_in_bytes", NULL);
 			kills = read_at(dir, "memory.oom_control", "oom_kill");
-		} else if (c->p->cgroups[i].role == CGROUP_V1_PIDS) {
+		} else if (l->p->cgroups[i].role == CGROUP_V1_PIDS) {
 			forks = read_at(dir, "pids.events", "max");
-		} else if (c->p->cgroups[i].role == CGROUP_V2) {
+		} else if (l->p->cgroups[i].role == CGROUP_V2) {
 			peak = read_at(dir, "memory.peak", NULL);
 			kills = read_at(dir, "memory.events", "oom_kill");
 			forks = read_at(dir, "pids.events", "max");
@@ -183,5 +187,5 @@ void cgroup_finish(const struct core *c, struct report *usage)
 			usage->peak_memory_bytes = peak;
 		usage->flags |= (kills ? REPORT_MEMORY : 0u) | (forks ? REPORT_PIDS : 0u);
 	}
-	remove_all(c);
+	remove_all(l);
 }

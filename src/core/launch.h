@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The half of core that stays outside: it runs in the front's process, makes
+ * the namespaces with sandglass-core as their first process, gives that what
+ * only the outside can give (id maps, cgroups, mounts that root opens), and
+ * waits for its end. Steps that fail return -1 with `failure` filled in, as a
+ * report of core's would be; nothing here ends the process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "plan/plan.h"
+#include "plan/report.h"
+
+struct launch {
+	const struct plan *p;
+	pid_t init;        /* first process of the sandbox, 0: none */
+	pid_t holder;      /* of the id map's user namespace, 0: none */
+	pid_t ended;       /* the holder before it, killed, not reaped yet */
+	int user_ns;       /* of the sandbox, for pins; -1: none */
+	int mount_ns;      /* likewise */
+	int *trees;        /* detached mounts that root opened, by mount index */
+	size_t opened;     /* mounts that were handed over before */
+	bool pids_counted; /* by a cgroup */
+	struct report failure;
+};
+
+/* What the first process finds open. */
+struct launch_fds {
+	int stdio[3];
+	int plan, ctl;
+	int uid; /* -1: none */
+};
+
+/* Fills in `failure`; always -1. */
+int launch_fail(struct launch *l, enum stage stage, int sys, const char *text);
+
+/* leaf.c: cgroups of one run. Before launch_start(), which a v2 leaf takes its child at. */
+NODISCARD int leaf_make(struct launch *l);
+/* The v2 leaf, opened; -1: none, or `failure` with *ret_failed. */
+int leaf_open_v2(struct launch *l, bool *ret_failed);
+NODISCARD int leaf_enter(struct launch *l);
+/* Counters of the leaves into *usage; then they are removed. */
+void leaf_finish(const struct launch *l, struct report *usage);
+
+/* Clones the namespaces and starts `core` (its path) as init; needs clone3(2) or clone(2). */
+NODISCARD int launch_start(struct launch *l, const char *core, const struct launch_fds *fds);
+
+/*
+ * The first part of the plan is sealed (l->p has its mounts): maps, mounts that
+ * root opens, and init goes on. `ctl` is the front's end.
+ */
+NODISCARD int launch_release(struct launch *l, int ctl);
+/* The second part: the mounts of l->p that have come since, sealed in `plan`. */
+NODISCARD int launch_release_more(struct launch *l, int ctl, int plan);
+
+/* Pins what lies at this mount's path again. Returns errno. */
+int launch_pin_again(const struct launch *l, uint32_t mount);
+
+/* No pin will be put back any more: what is held of the sandbox would delay its end. */
+void launch_let_go(struct launch *l);
+
+/* Waits for the end of init; its usage, and what the cgroups counted. */
+void launch_wait(struct launch *l, struct report *usage);
+
+/* idmap.c: as root. */
+void idmap_start_holder(struct launch *l);
+void idmap_end_holder(struct launch *l);
+void idmap_reap_holder(struct launch *l);
+NODISCARD int idmap_open_trees(struct launch *l);
+
+/* tree.c: a host path as a detached mount, for both halves. */
+enum { TREE_NONE = -1, TREE_FAILED = -2 };
+/* TREE_NONE: optional and not there. TREE_FAILED: *failure says why. */
+int tree_open(const struct plan_mount *m, int idmap_fd, struct report *failure);
+/* stdin's file opened once more, read-only; TREE_FAILED likewise. */
+int tree_open_stdin(const struct plan *p, struct report *failure);
+
+/* handover.c */
+/* The trees of l->trees, and one more descriptor (-1: none): stdin, or the second part. */
+NODISCARD int handover_send(struct launch *l, int ctl, int extra, bool is_stdin);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/viewcache.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+#define MAGIC 0x43564753u /* "SGVC" */
+#define FORMAT 1u
+#define STATE_PATHS ARRAY_LEN(((struct refused *)0)->state_path)
+
+/* Then, each part 8-aligned: inputs, mounts, homes, state, text; the text begins with the key. */
+struct head {
+	uint32_t magic, format, total, pad;
+	uint64_t sum; /* of all that follows the head */
+	uint32_t inputs, mounts, homes, states, state_paths, key_len, text_len, pad2;
+	uint32_t state_path[4]; /* in the text */
+};
+
+struct kept_mount {
+	uint32_t kind, flags;
+	uint64_t dev, ino;
+	uint32_t owner_uid, owner_gid;
+	uint32_t dst, src; /* in the text; src is followed by a NUL too */
+	uint32_t src_len, has_src;
+};
+
+/* Catches damage, not malice: whoever can write the file is the caller. */
+static uint64_t sum_of(const unsigned char *p, size_t n)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	uint64_t word = 0;
+
+	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = (h ^ word) * UINT64_C(0x100000001b3);
+		h ^= h >> 29;
+	}
+	for (; n; p++, n--)
+		h = (h ^ *p) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+int viewcache_key(const struct caller *who, const struct source *src, const struct view_ids *ids,
+		  struct buf *ret, struct err *e)
+{
+	static const char *const names[] = {"PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+					    "SANDGLASS_HOME"};
+	struct stat st;
+
+	/* A program that was put in the place of this one may see things otherwise. */
+	if (stat("/proc/self/exe", &st) < 0)
+		memset(&st, 0, sizeof(st));
+	(void)buf_printf(ret, "%s %llx:%llx:%llx:%llx", SANDGLASS_VERSION,
+			 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+			 (unsigned long long)st.st_size, (unsigned long long)st.st_mtim.tv_nsec);
+	(void)buf_printf(ret, " %u %u %d %u %u %d %s", who->uid, who->gid, who->root, ids->uid,
+			 ids->gid, ids->idmap, ids->name);
+	(void)buf_char(ret, '\0');
+	(void)buf_str(ret, who->home ? who->home : "");
+	(void)buf_char(ret, '\0');
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *value = caller_env(who, names[i]);
+		(void)buf_str(ret, value ? value : "");
+		(void)buf_char(ret, value ? '=' : '-');
+		(void)buf_char(ret, '\0');
+	}
+	(void)buf_str(ret, src->given ? src->path : "-");
+	(void)buf_char(ret, '\0');
+	return buf_check(ret, "what the view depends on", ERR_ARG_LIMIT, e);
+}
+
+void viewcache_name(const struct buf *key, char ret[VIEWCACHE_NAME])
+{
+	(void)snprintf(ret, VIEWCACHE_NAME, "view-%016llx",
+		       (unsigned long long)sum_of((const unsigned char *)key->p, key->n));
+}
+
+struct parts {
+	const struct head *h;
+	const struct look *inputs;
+	const struct kept_mount *mounts;
+	const struct place *homes, *states;
+	const char *text;
+};
+
+/* The text at an offset ends within the text, which ends with a NUL. */
+static bool is_text(const struct parts *p, uint32_t at)
+{
+	return at < p->h->text_len;
+}
+
+static bool find_parts(const void *bytes, size_t n, struct parts *p)
+{
+	const struct head *h = bytes;
+	const char *at = (const char *)(h + 1);
+
+	if (n < sizeof(*h) || n > MAX_VIEWCACHE_BYTES || h->magic != MAGIC || h->format != FORMAT ||
+	    h->total != n)
+		return false;
+	if (h->inputs > MAX_LOOKS || h->mounts > MAX_PLAN_MOUNTS || h->homes > MAX_PLACES ||
+	    h->states > MAX_PLACES || h->state_paths > STATE_PATHS || !h->text_len ||
+	    h->text_len > MAX_VIEWCACHE_BYTES || h->key_len > h->text_len)
+		return false;
+	size_t need = sizeof(*h) + h->inputs * sizeof(struct look) +
+		      h->mounts * sizeof(struct kept_mount) +
+		      ((size_t)h->homes + h->states) * sizeof(struct place) + h->text_len;
+	if (need != n || sum_of((const unsigned char *)at, n - sizeof(*h)) != h->sum)
+		return false;
+	p->h = h;
+	p->inputs = (const void *)at;
+	p->mounts = (const void *)(p->inputs + h->inputs);
+	p->homes = (const void *)(p->mounts + h->mounts);
+	p->states = p->homes + h->homes;
+	p->text = (const char *)(p->states + h->states);
+	return p->text[h->text_len - 1] == '\0';
+}
+
+static bool take_mount(const struct parts *p, const struct kept_mount *k, struct plan_mount *ret)
+{
+	if (k->kind >= MOUNT_KINDS || (k->flags & ~(uint32_t)MOUNT_FLAGS_ALL) ||
+	    !is_text(p, k->dst) || p->text[k->dst] != '/' || k->has_src > 1 ||
+	    (k->has_src && (k->src >= p->h->text_len || k->src_len >= p->h->text_len - k->src)) ||
+	    (!k->has_src && k->src_len))
+		return false;
+	*ret = (struct plan_mount){.kind = k->kind,
+				   .flags = k->flags,
+				   .dev = k->dev,
+				   .ino = k->ino,
+				   .owner_uid = k->owner_uid,
+				   .owner_gid = k->owner_gid,
+				   .dst = p->text + k->dst,
+				   .src = k->has_src ? p->text + k->src : NULL,
+				   .src_len = k->src_len};
+	return true;
+}
+
+static bool take_refused(const struct parts *p, struct refused *r)
+{
+	const struct head *h = p->h;
+
+	r->homes.n = h->homes;
+	r->state.n = h->states;
+	if (h->homes)
+		memcpy(r->homes.v, p->homes, h->homes * sizeof(struct place));
+	if (h->states)
+		memcpy(r->state.v, p->states, h->states * sizeof(struct place));
+	r->state_paths = h->state_paths;
+	for (uint32_t i = 0; i < h->state_paths; i++) {
+		if (!is_text(p, h->state_path[i]) ||
+		    strlen(p->text + h->state_path[i]) >= PATH_TEXT)
+			return false;
+		(void)snprintf(r->state_path[i], PATH_TEXT, "%s", p->text + h->state_path[i]);
+	}
+	return true;
+}
+
+bool viewcache_decode(const void *bytes, size_t n, const struct buf *key, struct view *v,
+		      struct refused *refused)
+{
+	size_t before = v->n;
+	struct parts p;
+
+	if (!find_parts(bytes, n, &p) || p.h->key_len != key->n ||
+	    memcmp(p.text, key->p, key->n) != 0 || p.h->mounts > MAX_PLAN_MOUNTS - v->n)
+		return false;
+	for (uint32_t i = 0; i < p.h->inputs; i++)
+		if (!is_text(&p, p.inputs[i].path) || p.inputs[i].kind > LOOK_CONTENT ||
+		    !look_stands(&p.inputs[i], p.text + p.inputs[i].path))
+			return false;
+	bool good = take_refused(&p, refused);
+	for (uint32_t i = 0; i < p.h->mounts && good; i++)
+		good = take_mount(&p, &p.mounts[i], &v->mounts[v->n++]);
+	if (!good)
+		v->n = before;
+	return good;
+}
+
+static uint32_t put_text(struct buf *text, const char *p, size_t n)
+{
+	uint32_t at = (uint32_t)text->n;
+
+	(void)buf_add(text, p, n);
+	(void)buf_char(text, '\0');
+	return at;
+}
+
+static struct kept_mount keep_mount(const struct plan_mount *m, struct buf *text)
+{
+	struct kept_mount k = {.kind = m->kind,
+			       .flags = m->flags,
+			       .dev = m->dev,
+			       .ino = m->ino,
+			       .owner_uid = m->owner_uid,
+			       .owner_gid = m->owner_gid,
+			       .has_src = m->src != NULL,
+			       .src_len = (uint32_t)m->src_len};
+
+	k.dst = put_text(text, m->dst, strlen(m->dst));
+	if (m->src)
+		k.src = put_text(text, m->src, m->src_len);
+	return k;
+}
+
+int viewcache_encode(const struct looks *in, const struct buf *key, const struct view *v,
+		     size_t first, const struct refused *refused, struct buf *ret, struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(MAX_VIEWCACHE_BYTES);
+	AUTO_BUF body = BUF_INIT(MAX_VIEWCACHE_BYTES);
+	struct head h = {.magic = MAGIC,
+			 .format = FORMAT,
+			 .inputs = in->n,
+			 .mounts = (uint32_t)(v->n - first),
+			 .homes = (uint32_t)refused->homes.n,
+			 .states = (uint32_t)refused->state.n,
+			 .state_paths = (uint32_t)refused->state_paths,
+			 .key_len = (uint32_t)key->n};
+
+	(void)put_text(&text, key->p, key->n);
+	for (uint32_t i = 0; i < in->n; i++) {
+		struct look one = in->v[i];
+		const char *path = in->text + one.path;
+		one.path = put_text(&text, path, strlen(path));
+		(void)buf_add(&body, &one, sizeof(one));
+	}
+	for (size_t i = first; i < v->n; i++) {
+		struct kept_mount k = keep_mount(&v->mounts[i], &text);
+		(void)buf_add(&body, &k, sizeof(k));
+	}
+	(void)buf_add(&body, refused->homes.v, refused->homes.n * sizeof(struct place));
+	(void)buf_add(&body, refused->state.v, refused->state.n * sizeof(struct place));
+	for (size_t i = 0; i < refused->state_paths; i++)
+		h.state_path[i] =
+			put_text(&text, refused->state_path[i], strlen(refused->state_path[i]));
+	h.text_len = (uint32_t)text.n;
+	(void)buf_add(&body, text.p, text.n);
+	if (text.failed || buf_check(&body, "the view's entry", ERR_ARG_LIMIT, e) < 0)
+		return err_set(e, ERR_ARG_LIMIT, "the view's entry is too long");
+	h.total = (uint32_t)(sizeof(h) + body.n);
+	h.sum = sum_of((const unsigned char *)body.p, body.n);
+	(void)buf_add(ret, &h, sizeof(h));
+	(void)buf_add(ret, body.p, body.n);
+	return buf_check(ret, "the view's entry", ERR_ARG_LIMIT, e);
+}
