@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "core/core.h"
-#include "core/launch.h"
+#include "core/tree.h"
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "core/core.h"
-#include "core/launch.h"
 #include "core/sys.h"
+#include "core/tree.h"
 
 #define RESOLVE_INSIDE (RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define ATTR_PLAIN (ATTR_NOSUID | ATTR_NODEV)

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "core/launch.h"
 #include "core/sys.h"
+#include "core/tree.h"
 
 #define ATTR_PLAIN (ATTR_NOSUID | ATTR_NODEV)
 

@@ -33,11 +33,11 @@ static int64_t ns(const struct timespec *t)
 static struct look of_stat(const struct stat *st, enum look_kind kind)
 {
 	struct look i = {.dev = st->st_dev,
-			  .ino = st->st_ino,
-			  .mode = st->st_mode,
-			  .uid = st->st_uid,
-			  .gid = st->st_gid,
-			  .kind = kind};
+			 .ino = st->st_ino,
+			 .mode = st->st_mode,
+			 .uid = st->st_uid,
+			 .gid = st->st_gid,
+			 .kind = kind};
 
 	if (kind == LOOK_CONTENT) {
 		i.size = st->st_size;

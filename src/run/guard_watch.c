@@ -18,7 +18,7 @@
 
 #include "base/base.h"
 #include "base/later.h"
-#include "core/launch.h"
+#include "launch/launch.h"
 #include "run/guard_parts.h"
 
 #define GIT_EVENTS \

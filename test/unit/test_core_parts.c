@@ -17,7 +17,7 @@
 
 #include "base/base.h"
 #include "core/landlock_abi.h"
-#include "core/launch.h"
+#include "launch/launch.h"
 #include "test_base_suite.h"
 
 struct said {

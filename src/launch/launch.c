@@ -8,7 +8,7 @@
  * no id is mapped yet, so nobody is root there), and starts core with an empty
  * environment. It writes nothing of ours but what it reports.
  */
-#include "core/launch.h"
+#include "launch/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +30,7 @@
 #include "base/file.h"
 #include "core/core.h"
 #include "core/sys.h"
+#include "core/tree.h"
 
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS)
 #define STACK_BYTES 16384u

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "core/launch.h"
+#include "launch/launch.h"
 
 #define CPU_PERIOD_US 100000u
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The half of core that stays outside: it runs in the front's process, makes
+ * What stays outside of a boundary: it runs in the front's process, makes
  * the namespaces with sandglass-core as their first process, gives that what
  * only the outside can give (id maps, cgroups, mounts that root opens), and
  * waits for its end. Steps that fail return -1 with `failure` filled in, as a
@@ -71,13 +71,6 @@ void idmap_start_holder(struct launch *l);
 void idmap_end_holder(struct launch *l);
 void idmap_reap_holder(struct launch *l);
 NODISCARD int idmap_open_trees(struct launch *l);
-
-/* tree.c: a host path as a detached mount, for both halves. */
-enum { TREE_NONE = -1, TREE_FAILED = -2 };
-/* TREE_NONE: optional and not there. TREE_FAILED: *failure says why. */
-int tree_open(const struct plan_mount *m, int idmap_fd, struct report *failure);
-/* stdin's file opened once more, read-only; TREE_FAILED likewise. */
-int tree_open_stdin(const struct plan *p, struct report *failure);
 
 /* handover.c */
 /* The trees of l->trees, and one more descriptor (-1: none): stdin, or the second part. */

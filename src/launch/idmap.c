@@ -15,8 +15,9 @@
 
 #include "base/base.h"
 #include "base/file.h"
-#include "core/launch.h"
 #include "core/sys.h"
+#include "core/tree.h"
+#include "launch/launch.h"
 
 #define STACK_BYTES 4096u
 
