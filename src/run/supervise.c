@@ -157,7 +157,7 @@ static int add_input(struct super *s, int to, bool to_pty, struct err *e)
 	struct relay *r = &s->relay[s->relays - 1];
 	r->is_input = true;
 	r->from_terminal = terminal;
-	r->by_line = terminal && !to_pty && !terminal_is_keyed(STDIN_FILENO);
+	r->by_line = terminal && !to_pty && terminal_is_by_line();
 	r->to_pty = to_pty;
 	r->close_to = !to_pty;
 	return 0;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -22,6 +23,18 @@ bool terminal_is_keyed(int fd)
 	struct termios t;
 
 	return tcgetattr(fd, &t) == 0 && !(t.c_lflag & ICANON);
+}
+
+bool terminal_is_by_line(void)
+{
+	struct stat st;
+
+	if (!terminal_is_keyed(STDIN_FILENO))
+		return true;
+	if (tcgetpgrp(STDIN_FILENO) < 0) /* nobody's controlling terminal: no pager's either */
+		return false;
+	return (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode)) ||
+	       (fstat(STDERR_FILENO, &st) == 0 && S_ISFIFO(st.st_mode));
 }
 
 int terminal_reopen(int fd)

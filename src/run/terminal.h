@@ -19,6 +19,12 @@ bool terminal_is_ours(int fd);
 /* Another program of our job reads it key by key: a pager behind a pipe. */
 bool terminal_is_keyed(int fd);
 
+/*
+ * Whether a terminal at stdin, with other outputs, is to be read by lines only. Not
+ * if it gave keys before us, unless the one behind a pipe has been quicker than we.
+ */
+bool terminal_is_by_line(void);
+
 /* A description of its own, which never blocks; the caller's is shared with the shell. -1: none. */
 int terminal_reopen(int fd);
 

@@ -156,7 +156,7 @@ def places(place, who, rng):
             name = draw(rng)
             args = ["run", *more, "--", "sh", "-c",
                     "mkdir -p \"$1\" && echo 'echo x' > \"$1/.envrc\" && mkdir \"$1/.vscode\" && "
-                    "echo '{}' > \"$1/.vscode/tasks.json\"", "sh", name]
+                    "echo '{}' > \"$1/.vscode/tasks.json\"", "sh", b"./" + name]
             flagged.take(call(place, args, cwd=top), name)
             granted.take(call(place, ["run", *more, "--read", top + b"/none" + draw(rng), "true"],
                               cwd=top), top)
@@ -171,6 +171,35 @@ def places(place, who, rng):
         judge.take(call(place, ["run", "true"], env=home), home)
         judge.take(call(place, ["doctor"], env=home), home)
     judge.row(shows=False)
+
+
+def policies(place, who, rng):
+    """Keys and values of policy files, which a project brings along."""
+    bodies = {
+        "a key of a policy": lambda x: b"version: 1\n" + x + b": 1\n",
+        "a quoted key": lambda x: b"version: 1\n\"" + x + b"\": 1\n",
+        "a value": lambda x: b"version: 1\nmode: \"" + x + b"\"\n",
+        "a path": lambda x: b"version: 1\nfilesystem: {read: [\"" + x + b"\"]}\n",
+        "what is no policy": lambda x: x,
+    }
+    os.makedirs(f"{place.src}/.sandglass", exist_ok=True)
+    place.own(f"{place.src}/.sandglass")
+    project = f"{place.src}/.sandglass/policy.yaml"
+    for name, make in bodies.items():
+        judge = Judge(who, name)
+        for i in range(ROUNDS):
+            path = place.out.encode() + b"/" + draw(rng) + b"%d.yaml" % i
+            for where in (path, project.encode()):
+                with open(where, "wb") as handle:
+                    handle.write(make(draw(rng, b"")))
+                os.chmod(where, 0o644)
+                place.own(where)
+            judge.take(call(place, ["policy", "check", path]), path)
+            judge.take(call(place, ["policy", "show"]), project)
+            os.unlink(project)
+            judge.take(call(place, ["run", "--policy", path, "true"]), path)
+            judge.take(call(place, ["run", "--json", "--policy", path, "true"]), path)
+        judge.row()
 
 
 def results(place, who, rng):
@@ -237,7 +266,7 @@ def main():
            not any(sent(piece) for piece in GOOD), "control: the judge knows bad from good")
     for identity in identities_once():
         rng = random.Random(SEED)
-        for rows in (usage, commands, places, results, at_a_terminal):
+        for rows in (usage, commands, places, policies, results, at_a_terminal):
             if len(sys.argv) > 1 and rows.__name__ not in sys.argv[1:]:
                 continue
             place = Place(identity)
