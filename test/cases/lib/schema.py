@@ -22,7 +22,7 @@ LINES = ("prepare", "setup", "launch", "cmd", "host")
 KINDS = {
     "path", "symlink", "view", "env", "network", "timeout", "zombie", "output", "compat",
     "pkg-manager", "perf", "limit", "process", "life", "syscall", "fd", "tty", "git", "badinput",
-    "hole",
+    "hole", "config",
 }
 HOWS = ("bare", "bwrap", "userns")
 POSITIVE = ("rc", "out", "stdout", "bytes", "host", "net", "result", "held")
