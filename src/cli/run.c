@@ -172,6 +172,13 @@ static void tell_guarded(const struct job *j)
 		char hint[JOB_HINT_TEXT];
 		(void)buf_printf(&out, "sandglass: hint: %s\n", job_wanted_hint(j, hint));
 	}
+	if (j->missed.profile && j->error.code == ERR_NONE && !j->req->quiet) {
+		char hint[MISSED_TEXT];
+		(void)missed_hint(&j->missed, hint);
+		(void)buf_str(&out, "sandglass: hint: ");
+		(void)term_escape(&out, hint, strlen(hint));
+		(void)buf_char(&out, '\n');
+	}
 	if (out.n && cli_write(STDERR_FILENO, out.p, out.n, &ignored) < 0)
 		return; /* nowhere to tell it; the result and the quarantine have it */
 }

@@ -174,6 +174,14 @@ static void show_limits(struct show *s)
 	}
 }
 
+static bool has_used(const struct show *s, unsigned int access)
+{
+	for (size_t i = 0; i < s->set->path_count; i++)
+		if (s->set->paths[i].p->access == access && fate_of(s, i) == FATE_USED)
+			return true;
+	return false;
+}
+
 static void show_paths(struct show *s, unsigned int access, const char *key)
 {
 	bool any = false;
@@ -184,7 +192,8 @@ static void show_paths(struct show *s, unsigned int access, const char *key)
 		if (p->p->access != access)
 			continue;
 		if (!any)
-			(void)buf_printf(s->out, "  %s:\n", key);
+			(void)buf_printf(s->out, "  %s:%s\n", key,
+					 has_used(s, access) ? "" : " []");
 		any = true;
 		enum fate fate = fate_of(s, i);
 		size_t begin = s->out->n;

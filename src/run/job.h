@@ -20,6 +20,7 @@
 #include "run/capture.h"
 #include "run/cgroups.h"
 #include "run/guard.h"
+#include "run/missed.h"
 #include "run/policy.h"
 #include "run/stdio.h"
 
@@ -63,9 +64,10 @@ struct job {
 	struct super *super; /* between job_start() and its end */
 	struct outcome out;
 	struct capture capture[2];
-	struct err error;   /* code ERR_NONE: the command ran and this is its own end */
-	int status;         /* of the exit */
-	const char *wanted; /* sudo or its like, which the command named; NULL: none */
+	struct err error;     /* code ERR_NONE: the command ran and this is its own end */
+	int status;           /* of the exit */
+	const char *wanted;   /* sudo or its like, which the command named; NULL: none */
+	struct missed missed; /* what a profile would have shown it */
 };
 
 /* Fills in who calls, from the process. */

@@ -318,7 +318,7 @@ static const char *wanted_by(const struct job *j)
 	return name || !j->req->json ? name : privilege_in_output(c->head, c->head_n);
 }
 
-void job_judge(struct job *j)
+static void judge(struct job *j)
 {
 	const struct outcome *o = &j->out;
 	uint32_t flags = flags_of(o);
@@ -354,4 +354,25 @@ void job_judge(struct job *j)
 	} else if (j->status != 0) {
 		judge_limits(j, flags);
 	}
+}
+
+/* A profile that would have shown what is there: in the error where there is one, else beside it. */
+static void find_missed(struct job *j)
+{
+	const struct outcome *o = &j->out;
+	bool absent = o->have_exec_error || j->status == 127;
+	char hint[MISSED_TEXT];
+
+	if (j->req->mode == MODE_FULL_ACCESS || o->have_failure || j->status == 0 ||
+	    (j->error.code != ERR_NONE && j->error.code != ERR_NOT_FOUND))
+		return;
+	missed_find(j->argv, j->argc, absent, j->who.home, &j->view, &j->missed);
+	if (j->missed.profile && j->error.code != ERR_NONE)
+		(void)err_hint(&j->error, "%s", missed_hint(&j->missed, hint));
+}
+
+void job_judge(struct job *j)
+{
+	judge(j);
+	find_missed(j);
 }

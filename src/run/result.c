@@ -257,6 +257,17 @@ static void write_denials(const struct job *j, struct json *o)
 		json_kv_uint(o, "count", 1);
 		json_obj_end(o);
 	}
+	if (j->missed.profile) {
+		char hint[MISSED_TEXT];
+		json_obj_begin(o);
+		json_kv_str(o, "op", "read");
+		put_text(o, "target", j->missed.path);
+		json_kv_str(o, "rule", "view.home");
+		put_text(o, "hint", missed_hint(&j->missed, hint));
+		json_kv_str(o, "kind", "terminal");
+		json_kv_uint(o, "count", 1);
+		json_obj_end(o);
+	}
 	json_arr_end(o);
 }
 

@@ -300,6 +300,9 @@ def layers(bench):
     text = place.run([SANDGLASS, "policy", "show", "--origin"])
     again = put(place, f"{place.home}/again.yaml", text.out)
     status, found = bench.check(again)
+    absent = put(place, f"{place.home}/absent.yaml", place.run(
+        [SANDGLASS, "policy", "show", "--profile", "browser"]).out)
+    status, found = status or bench.check(absent)[0], found + bench.check(absent)[1]
     tap.ok(text.status == 0 and "# built-in" in text.out and status == 0 and not found,
            f"{who}: what policy show prints is a policy", text, found)
     bench.clear()
@@ -607,6 +610,80 @@ def racing(bench):
     bench.clear()
 
 
+def profiles(bench):
+    """A failure that a profile would mend names it; with the profile the thing is there."""
+    place, who = bench.place, bench.who.name
+    cached = f"{place.home}/.cargo/registry/cached"
+    put(place, cached, "a crate", own=False)
+    for path in (f"{place.home}/.cargo", f"{place.home}/.cargo/registry"):
+        place.own(path)
+    token = place.write(f"{place.home}/.cargo/credentials.toml")
+    script = f"cargo() {{ cat {cached}; }}; cat {token} 2>/dev/null; cargo build && touch made"
+    status, result, ran = bench.run(script=script)
+    hints = [d for d in result["denials"] if d["rule"] == "view.home"]
+    tap.ok(status != 0 and not ran and len(hints) == 1 and "--profile rust" in hints[0]["hint"]
+           and hints[0]["target"] == f"{place.home}/.cargo/registry" and result["error"] is None,
+           f"{who}: a failure that a profile would mend names it in denials", result)
+    done = place.run([SANDGLASS, "run", "-c", script])
+    tap.ok("hint: --profile rust" in done.err, f"{who}: and on stderr", done)
+    status, result, ran = bench.run("--profile", "rust", script=script + "; echo $CARGO_HOME")
+    out = result["stdout"]["text"]
+    tap.ok(status == 0 and ran and "a crate" in out and f"{place.home}/.cargo" in out
+           and place.canary not in out and not result["denials"],
+           f"{who}: with the profile it succeeds, and the token beside it stays outside", result)
+    status, result, _ = bench.run("--profile", "rust",
+                                  script=f"echo pwn >{cached}; echo pwn >{place.home}/.cargo/new")
+    tap.ok(not os.path.exists(f"{place.home}/.cargo/new") and "pwn" not in open(cached).read(),
+           f"{who}: what a profile shows is read-only", status, result)
+    done = place.run([SANDGLASS, "run", "--json", "cargo-that-is-not-there"])
+    tap.ok("--profile" not in done.out, f"{who}: a program of no profile gets no such hint", done)
+    status, result, ran = bench.run("--profile", "rsut")
+    tap.ok(status == 125 and not ran and "rust" in result["error"]["hint"],
+           f"{who}: an unknown profile is named with the nearest one", result)
+
+
+def schemas(bench):
+    """What is printed is as the published schemas say, and they refuse what the program refuses."""
+    place, who = bench.place, bench.who.name
+    try:
+        import jsonschema
+        import yaml
+    except ImportError:
+        tap.skip(f"{who}: schemas", "python3-jsonschema and python3-yaml")
+        return
+    of = {}
+    for name in ("policy", "result"):
+        done = place.run([SANDGLASS, "schema", name])
+        of[name] = jsonschema.Draft202012Validator(json.loads(done.out))
+        jsonschema.Draft202012Validator.check_schema(of[name].schema)
+    results = [bench.run(*options, script=script)[1] for options, script in (
+        ((), "true"), ((), "exit 3"), ((), "kill -9 $$"), (("--timeout", "100ms"), "sleep 5"),
+        (("--mode", "read-only"), "echo x >made"), (("--policy", "/nonexistent"), "true"),
+        (("--profile", "node"), "head -c 3000000 /dev/zero"), (("--frobnicate",), "true"))]
+    put(place, project_file(place), V + "extends: [node]\nlimits: {pids: 50}\n")
+    results.append(bench.run()[1])
+    bench.clear()
+    bad = [[e.message for e in of["result"].iter_errors(one)] for one in results]
+    tap.ok(not any(bad), f"{who}: results are as `schema result` says ({len(results)})", bad)
+    tap.ok(not of["result"].is_valid({**results[0], "ok": "yes"}),
+           f"{who}: control: a result that is not is seen")
+    # A schema cannot say everything; whatever it accepts here, the program must know why not.
+    accepted = []
+    for text, line, _, key, code in TEXTS:
+        try:
+            value = yaml.safe_load(text)
+        except (yaml.YAMLError, ValueError, UnicodeError):
+            continue
+        if of["policy"].is_valid(json.loads(json.dumps(value))):
+            accepted.append((text, line, key, code))
+    tap.ok(len(accepted) <= 10, f"{who}: `schema policy` refuses the broken files", accepted)
+    tap.note(f"broken files that only the program refuses: {len(accepted)}")
+    good = place.run([SANDGLASS, "policy", "show", "--profile", "node", "--profile", "go"]).out
+    value = yaml.safe_load(good)
+    tap.ok(of["policy"].is_valid(value), f"{who}: and accepts what policy show prints",
+           [e.message for e in of["policy"].iter_errors(value)], good)
+
+
 def quick(bench):
     """Without any policy file: how many more system calls, and none of them opens anything."""
     place, who = bench.place, bench.who.name
@@ -627,7 +704,7 @@ def main():
         bench = Bench(who)
         try:
             for test in (control, broken_texts, special_files, layers, narrowing, full_access,
-                         cache, flips, racing, quick):
+                         profiles, schemas, cache, flips, racing, quick):
                 if SANITIZED and test is quick:
                     continue
                 tap.attempt(f"{who.name}: {test.__name__}", test, bench)
