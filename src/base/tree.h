@@ -21,6 +21,9 @@ void tree_each(tree_item *each, void *self);
  */
 void tree_signal(int sig);
 
+/* Whether the kernel, and whatever filters its calls, lets tree_signal() work; else errno. */
+bool tree_works(void);
+
 /*
  * KILL, until no child is left, at most for `ms`. `reaped` is told each child
  * that ended. False: something cannot be killed now (it waits for a device).

@@ -136,6 +136,9 @@ static void tell_guarded(const struct job *j)
 	AUTO_BUF out = BUF_INIT((size_t)1 << 26);
 	struct err ignored = {0};
 
+	if (!j->req->quiet && (j->out.exit.flags & REPORT_NO_LANDLOCK) && j->out.have_exit &&
+	    j->req->mode != MODE_FULL_ACCESS)
+		(void)buf_str(&out, "sandglass: not enforced: landlock\n");
 	for (size_t i = 0; j->guard && guard_lost(j->guard, i); i++)
 		(void)buf_printf(&out, "sandglass: not enforced: %s\n", guard_lost(j->guard, i));
 	for (size_t i = 0; i < flags; i++) {

@@ -374,6 +374,8 @@ _Noreturn void bare_run(struct core *c)
 		if (prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) < 0 ||
 		    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 			core_die(STAGE_PARENT, errno, "PDEATHSIG");
+		if (!tree_works())
+			core_die(STAGE_FORK, errno, "pidfd");
 		if (c->p->n.flags & PLAN_TTY)
 			devices_open_pty(c);
 	}

@@ -52,13 +52,21 @@ static void explain_namespaces(const struct job *j, const struct report *r, stru
 	}
 	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE, "namespaces cannot be made: %s: %s", r->text,
 		      strerror(r->sys));
-	(void)err_hint(e, "see `sandglass doctor`; in a container, allow user namespaces to it");
+	const char *mend = "in a container, allow user namespaces to it";
 	for (size_t i = 0; i < ARRAY_LEN(causes); i++) {
 		(void)file_read_text(AT_FDCWD, causes[i].file, text, sizeof(text));
 		text[strcspn(text, "\n")] = '\0';
 		if (strcmp(text, causes[i].value) == 0)
-			(void)err_hint(e, "%s", causes[i].hint);
+			mend = causes[i].hint;
 	}
+	if (landlock_abi() >= 1)
+		(void)err_hint(e,
+			       "%s; see `sandglass doctor`; or --isolation landlock, which needs "
+			       "none and keeps less: no view of its own, no protected names, no "
+			       "masks, no localhost (sandglass-landlock(7))",
+			       mend);
+	else
+		(void)err_hint(e, "%s; see `sandglass doctor`", mend);
 }
 
 /* What a failed stage means to the caller; a stage that is not listed is the boundary's own. */
@@ -142,9 +150,20 @@ void failure_explain(const struct job *j, const struct report *r, struct err *e)
 		explain_namespaces(j, r, e);
 		return;
 	}
-	if (m == MEANS_NAMESPACES_IF_DENIED)
+	bool missing = r->sys == ENOSYS || r->sys == EPERM;
+	/* What refuses a whole system call says nothing about the path it was for. */
+	if (m == MEANS_NAMESPACES_IF_DENIED || (missing && (m == MEANS_BIND || m == MEANS_TARGET)))
 		m = MEANS_BOUNDARY;
 	explain(e, m, term_escape_cut(shown, sizeof(shown), r->text, strlen(r->text)), r->sys);
+	if (m == MEANS_BOUNDARY && missing)
+		(void)err_hint(e,
+			       "a system call is missing: Linux 5.13 or later has it; in a "
+			       "container, its seccomp profile must allow it; see `sandglass "
+			       "doctor`%s",
+			       job_is_rung(j) || landlock_abi() < 1
+				       ? ""
+				       : "; or --isolation landlock, which keeps less "
+					 "(sandglass-landlock(7))");
 }
 
 /*

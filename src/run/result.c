@@ -172,7 +172,7 @@ static void write_enforced(const struct job *j, struct json *o)
 
 	json_key(o, "enforced");
 	json_arr_begin(o);
-	if (j->out.have_exit && !bare) {
+	if (j->out.have_exit && !j->out.have_failure && !bare) {
 		for (size_t i = 0; i < (is_rung ? ARRAY_LEN(rung) : ARRAY_LEN(always)); i++)
 			json_str(o, is_rung ? rung[i] : always[i]);
 		if (!(lost & REPORT_NO_LANDLOCK))

@@ -331,6 +331,8 @@ class Executor:
         if "args" in row:
             return [self.settings.bin] + [schema.expand(a, names) for a in row["args"]]
         argv = [self.settings.bin, "run"]
+        if self.settings.isolation:
+            argv += ["--isolation", self.settings.isolation]
         if "timeout" in row:
             argv += ["--timeout", _duration(row["timeout"])]
         if "grace" in row:
