@@ -69,6 +69,11 @@ def run_one(place, script, isolation, call=None, error=None):
     return done, result, os.path.exists(ran)
 
 
+def doctor(place, call, error):
+    return json.loads(place.run(["python3", "-I", SHIM, error, call, "--", SANDGLASS, "doctor",
+                                 "--json"]).out)
+
+
 def is_refused(done, result, ran):
     error = result.get("error") or {}
     return (done.status == 125 and not ran and error.get("code") == "SANDBOX_UNAVAILABLE" and
@@ -99,6 +104,10 @@ def ladder(who, isolation):
                f"{who.name}: {isolation}: bare it does not", bare)
         for error in ("ENOSYS", "EPERM"):
             for call in HOLDS[isolation]:
+                if error == "ENOSYS":
+                    found = doctor(place, call, error)["isolation"][isolation]
+                    tap.ok(not found["available"] and found["detail"],
+                           f"{who.name}: {isolation} without {call}: doctor says no", found)
                 done, result, ran = run_one(place, script, isolation, call, error)
                 tap.ok(is_refused(done, result, ran),
                        f"{who.name}: {isolation} without {call} ({error}): refused, with the mend",
@@ -109,6 +118,11 @@ def ladder(who, isolation):
                 tap.ok(holds(result, ran) and name in box["not_enforced"] and
                        name not in box["enforced"] and box["landlock"] == 0,
                        f"{who.name}: {isolation} without {call} ({error}): {name} is named", done)
+                found = doctor(place, call, error)
+                tap.ok(found["isolation"][isolation]["available"] and found["able"] and
+                       not found["features"][name]["available"] and
+                       found["features"][name]["mend"],
+                       f"{who.name}: {isolation} without {call} ({error}): doctor says it", found)
                 loud = place.run(["python3", "-I", SHIM, error, call, "--", SANDGLASS, "run",
                                   "true"])
                 tap.ok(f"not enforced: {name}" in loud.err,
@@ -141,6 +155,19 @@ def switched_off(who):
                (who.uid == 0 or all(w in hint for w in words)) and
                not os.path.exists(f"{place.src}/ran"),
                f"{who.name}: without user namespaces: refused, with both mends", done)
+        done = place.run([*OFF, SANDGLASS, "doctor", "--json"])
+        found = json.loads(done.out)
+        user = found["features"]["user_namespaces"]
+        tap.ok(done.status == 1 and not found["able"] and not user["available"] and
+               user["mend"].startswith("sysctl -w user.max_user_namespaces=") and
+               not found["isolation"]["namespace"]["available"] and
+               found["isolation"]["landlock"]["available"] == (who.uid != 0),
+               f"{who.name}: without user namespaces: doctor says what can be had", done)
+        done = place.run([*OFF, SANDGLASS, "doctor"])
+        tap.ok(done.status == 1 and "MISSING  user_namespaces" in done.out and
+               "to mend: sysctl -w" in done.out and
+               ("--isolation landlock works here" in done.out) == (who.uid != 0),
+               f"{who.name}: and says it in words", done)
         done = place.run([*OFF, SANDGLASS, "run", "--isolation", "landlock", "--quiet", "-c",
                           f"cat {place.home}/.profile; head -c1 /dev/zero | wc -c; echo x >f; "
                           "cat f"])

@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""doctor: what it says is so, for whom it says it, and it leaves nothing behind.
+
+What is missing is tried in ladder.t, where system calls are taken away. Here:
+the form of the document, what a source's file system and the state directory
+change, and that AppArmor's parser takes the profile that is named.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import tap  # noqa: E402
+from place import ROOT, SANDGLASS, Place, identities  # noqa: E402
+
+PROFILE = os.path.join(ROOT, "share", "apparmor", "sandglass")
+PARSER = "/sbin/apparmor_parser"
+
+
+def doctor(place, **more):
+    done = place.run([SANDGLASS, "doctor", "--json"], **more)
+    return done, json.loads(done.out)
+
+
+def form(who):
+    place = Place(who)
+    try:
+        before = {n for n in os.listdir("/tmp") if n.startswith("sandglass-doctor-")}
+        done, found = doctor(place)
+        after = {n for n in os.listdir("/tmp") if n.startswith("sandglass-doctor-")}
+        tap.ok(before == after and not os.listdir(place.state) and
+               not os.path.exists(f"{place.home}/.local"), f"{who.name}: nothing is left behind",
+               after - before, os.listdir(place.state))
+        bad = [n for n, f in found["features"].items()
+               if not isinstance(f.get("available"), bool) or
+               not isinstance(f.get("needed"), bool) or
+               "detail" not in f or (n != "sandbox" and "mend" not in f)]
+        tap.ok(not bad and len(found["features"]) >= 18, f"{who.name}: each feature in one form",
+               bad, done)
+        silent = [n for n, f in found["features"].items()
+                  if not f["available"] and (not f["detail"] or
+                                             not (f["mend"] or n == "idmapped_mounts"))]
+        tap.ok(not silent, f"{who.name}: what is missing has a reason and a mend", silent, done)
+        mended = [n for n, f in found["features"].items() if f["available"] and f.get("mend")]
+        tap.ok(not mended, f"{who.name}: what is there has nothing to mend", mended)
+        needed = all(f["available"] for f in found["features"].values() if f["needed"])
+        tap.ok(found["able"] == needed == (done.status == 0),
+               f"{who.name}: able, needed features and status agree", done)
+        words = place.run([SANDGLASS, "doctor"])
+        missing = [n for n in found["features"] if n != "sandbox" and
+                   not re.search(rf"^(yes|no|MISSING) +{n}\b", words.out, re.M)]
+        tap.ok(not missing and words.status == done.status,
+               f"{who.name}: in words the same", missing, words)
+        for kind in ("namespace", "landlock"):
+            ran = place.run([SANDGLASS, "run", "--isolation", kind, "--no-source", "true"])
+            tap.ok((ran.status == 0) == found["isolation"][kind]["available"] or who.uid == 0,
+                   f"{who.name}: isolation {kind} as it says", ran, found["isolation"])
+    finally:
+        place.close()
+
+
+def places(who):
+    """What depends on where one stands."""
+    place = Place(who)
+    try:
+        done, found = doctor(place, env={"SANDGLASS_HOME": "/dev/null/state"})
+        state = found["features"]["state_directory"]
+        tap.ok(not state["available"] and state["path"] == "/dev/null/state" and
+               "SANDGLASS_HOME" in state["mend"], f"{who.name}: a state directory that cannot be",
+               state)
+        done, found = doctor(place)
+        state = found["features"]["state_directory"]
+        tap.ok(state["available"] and state["path"] == place.state and state["filesystem"] != "?",
+               f"{who.name}: one that can", state)
+        idmap = found["features"]["idmapped_mounts"]
+        if who.uid:
+            tap.ok(not idmap["available"] and "root" in idmap["detail"],
+                   f"{who.name}: id-mapped mounts are root's", idmap)
+            return
+        tap.ok(idmap["available"], "root: id-mapped mounts on this file system", idmap)
+        done, found = doctor(place, cwd="/proc")
+        idmap = found["features"]["idmapped_mounts"]
+        tap.ok(not idmap["available"] and "--mode read-only" in idmap["mend"],
+               "root: and not on one that has none", idmap)
+    finally:
+        place.close()
+
+
+def apparmor():
+    """The profile is what AppArmor reads; a parser before 4.0 knows all of it but `userns,`."""
+    with open(PROFILE, encoding="utf-8") as handle:
+        text = handle.read()
+    tap.ok(re.findall(r"^  userns,$", text, re.M) == ["  userns,"] and "abi <abi/4.0>," in text,
+           "the profile allows user namespaces, and says so once", text)
+    if not os.access(PARSER, os.X_OK):
+        tap.skip("apparmor_parser takes the profile", "apparmor_parser")
+        return
+    version = subprocess.run([PARSER, "--version"], capture_output=True, text=True, check=False)
+    major = int(re.search(r"version (\d+)", version.stdout + version.stderr).group(1))
+    if major < 4:
+        text = text.replace("  userns,\n", "").replace("abi <abi/4.0>,", "abi <abi/3.0>,")
+    for name, body, good in (("the profile", text, True),
+                             ("a broken one is refused", text.replace("flags", "flogs"), False)):
+        with tempfile.NamedTemporaryFile("w", suffix=".aa") as handle:
+            handle.write(body)
+            handle.flush()
+            done = subprocess.run([PARSER, "-QK", handle.name], capture_output=True, text=True,
+                                  check=False)
+        tap.ok((done.returncode == 0) == good, f"apparmor_parser: {name}", done.stderr)
+
+
+for someone in identities():
+    for part in (form, places):
+        tap.attempt(f"{someone.name}: {part.__name__}", part, someone)
+tap.attempt("apparmor", apparmor)
+sys.exit(tap.done())
