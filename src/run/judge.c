@@ -152,10 +152,10 @@ void failure_explain(const struct job *j, const struct report *r, struct err *e)
 	}
 	bool missing = r->sys == ENOSYS || r->sys == EPERM;
 	/* What refuses a whole system call says nothing about the path it was for. */
-	if (m == MEANS_NAMESPACES_IF_DENIED || (missing && (m == MEANS_BIND || m == MEANS_TARGET)))
+	if (m == MEANS_NAMESPACES_IF_DENIED || (missing && m == MEANS_TARGET))
 		m = MEANS_BOUNDARY;
 	explain(e, m, term_escape_cut(shown, sizeof(shown), r->text, strlen(r->text)), r->sys);
-	if (m == MEANS_BOUNDARY && missing)
+	if ((m == MEANS_BOUNDARY || m == MEANS_BIND) && missing)
 		(void)err_hint(e,
 			       "a system call is missing: Linux 5.13 or later has it; in a "
 			       "container, its seccomp profile must allow it; see `sandglass "
