@@ -331,7 +331,7 @@ class Executor:
         if "args" in row:
             return [self.settings.bin] + [schema.expand(a, names) for a in row["args"]]
         argv = [self.settings.bin, "run"]
-        if self.settings.isolation:
+        if self.settings.isolation and "--isolation" not in row.get("options", []):
             argv += ["--isolation", self.settings.isolation]
         if "timeout" in row:
             argv += ["--timeout", _duration(row["timeout"])]
