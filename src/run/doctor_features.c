@@ -50,13 +50,12 @@ enum {
 #define ALL_NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP)
 
-/* The child's verdict: 0, or an errno. */
+/* The child's verdict: 0, or an errno. Like fork: it goes on on a copy of this stack. */
 static int in_child(int (*test)(void), uint64_t flags)
 {
-	struct clone_args a = {.flags = flags, .exit_signal = SIGCHLD};
 	int status = 0;
 
-	long pid = syscall(SYS_clone3, &a, sizeof(a));
+	long pid = syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid < 0)
 		return errno;
 	if (pid == 0) {
@@ -68,21 +67,9 @@ static int in_child(int (*test)(void), uint64_t flags)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
-/* In a child without namespaces too: clone3 may be what is missing. */
 static int in_fork(int (*test)(void))
 {
-	int status = 0;
-
-	pid_t pid = fork();
-	if (pid < 0)
-		return errno;
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		_exit(test());
-	}
-	if (RETRY_EINTR(waitpid(pid, &status, 0)) < 0)
-		return errno;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+	return in_child(test, 0);
 }
 
 static struct finding *add(struct findings *f, const char *name, bool needed, int sys)
@@ -342,13 +329,12 @@ static _Noreturn void wait_forever(void)
 /* A copy of the working directory with a map of its own, as a source gets as root. */
 static int try_idmap(void)
 {
-	struct clone_args a = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
 	char path[64];
 	struct {
 		uint64_t set, clear, propagation, userns_fd;
 	} attr = {.set = ATTR_IDMAP};
 
-	long pid = syscall(SYS_clone3, &a, sizeof(a));
+	long pid = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid < 0)
 		return errno;
 	if (pid == 0)
