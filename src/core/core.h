@@ -54,6 +54,7 @@ void mount_build(struct core *c);
 void mount_build_more(struct core *c);
 void mount_pivot(struct core *c);
 int mount_new_fs(const char *fs, const char *const *options, unsigned int attrs);
+bool mount_bind_plain(const char *src, const char *dst);
 void mount_attach(struct core *c, int tree, const char *dst, bool is_dir);
 void mount_bind_inside(struct core *c, const char *src, const char *dst, bool is_dir,
 		       uint64_t attrs);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "core/core.h"
 #include "core/sys.h"
 
@@ -30,31 +31,32 @@ void devices_build_proc(struct core *c)
 	 * keys and kernel addresses. What only root may read (kpagecount, kmsg,
 	 * slabinfo …) is refused by its mode: nobody here is the host's root.
 	 */
-	static const char *const covered[] = {
-		"/proc/acpi",     "/proc/asound",        "/proc/interrupts",
-		"/proc/kallsyms", "/proc/kcore",         "/proc/key-users",
-		"/proc/keys",     "/proc/latency_stats", "/proc/sched_debug",
-		"/proc/scsi",     "/proc/sysrq-trigger", "/proc/timer_list",
+	static const char *const files[] = {
+		"/proc/interrupts",    "/proc/kallsyms",      "/proc/kcore",
+		"/proc/key-users",     "/proc/keys",          "/proc/latency_stats",
+		"/proc/sched_debug",   "/proc/sysrq-trigger", "/proc/timer_list",
 	};
-	struct stat st;
+	static const char *const directories[] = {"/proc/acpi", "/proc/asound", "/proc/scsi"};
 
 	int fd = mount_new_fs("proc", none, ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
 	if (fd < 0)
 		core_die(STAGE_PROC, errno, "/proc");
 	mount_attach(c, fd, "/proc", true);
-	for (size_t i = 0; i < sizeof(read_only) / sizeof(read_only[0]); i++)
-		if (fstatat(c->root_fd, read_only[i] + 1, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			mount_bind_inside(c, read_only[i], read_only[i], true, 0);
-	for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++)
-		mount_mask(c, covered[i], true, 0);
+	/* All of them become read-only with the rest of the system. */
+	for (size_t i = 0; i < ARRAY_LEN(read_only); i++)
+		(void)mount_bind_plain(read_only[i] + 1, read_only[i]);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		(void)mount_bind_plain(".mask-file", files[i]);
+	for (size_t i = 0; i < ARRAY_LEN(directories); i++)
+		(void)mount_bind_plain(".mask-dir", directories[i]);
 }
 
-static void bind_node(struct core *c, const char *path)
+static void bind_node(const struct core *c, const char *path)
 {
-	int tree = sys_open_tree(AT_FDCWD, path, TREE_CLONE | TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
-	if (tree < 0)
+	if (mknodat(c->root_fd, path + 1, S_IFREG, 0) < 0)
 		core_die(STAGE_DEV, errno, path);
-	mount_attach(c, tree, path, false);
+	if (!mount_bind_plain(path, path))
+		core_die(STAGE_DEV, errno, path);
 }
 
 static void link_to(const struct core *c, const char *text, const char *path)

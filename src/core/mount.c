@@ -154,8 +154,44 @@ void mount_attach(struct core *c, int tree, const char *dst, bool is_dir)
 	(void)close(tree);
 }
 
+/*
+ * Binds a path of the system, or of the new root itself, with one call and no
+ * descriptor: neither can be changed by anybody but root. The target was made on
+ * our own tmpfs, or lies in our own /proc; it is named from the new root, where
+ * we stand while it is built. False: nothing is there.
+ */
+bool mount_bind_plain(const char *src, const char *dst)
+{
+	if (mount(src, dst + 1, NULL, MS_BIND | MS_REC, NULL) == 0)
+		return true;
+	if (errno != ENOENT && errno != ENOTDIR)
+		core_die(STAGE_BIND, errno, src);
+	return false;
+}
+
+/* Not there, and may be so; else the bind itself says what is wrong. */
+static bool is_missing(const struct plan_mount *m)
+{
+	struct stat st;
+
+	return (m->flags & MOUNT_OPTIONAL) && lstat(m->src, &st) < 0;
+}
+
+static void put_system(struct core *c, const struct plan_mount *m)
+{
+	if (is_missing(m))
+		return;
+	make_target(c, enter_parent(c, m->dst), m->flags & MOUNT_DIRECTORY, m->dst);
+	if (!mount_bind_plain(m->src, m->dst))
+		core_die(STAGE_BIND, errno, m->src);
+}
+
 static void put_bind(struct core *c, const struct plan_mount *m, size_t i)
 {
+	if (mount_is_plain(m)) {
+		put_system(c, m);
+		return;
+	}
 	int tree = c->trees[i]; /* opened by root */
 
 	if (tree < 0 && !(c->p->n.flags & PLAN_ROOT)) {
@@ -282,7 +318,7 @@ static void build_root(struct core *c)
 	/* On top of the old root, which needs no directory to exist there. */
 	if (c->root_fd < 0 || sys_move_mount(c->root_fd, "", AT_FDCWD, "/", MOVE_FROM_EMPTY) < 0)
 		core_die(STAGE_ROOT, errno, "new root");
-	if (fstat(c->root_fd, &st) < 0)
+	if (fstat(c->root_fd, &st) < 0 || fchdir(c->root_fd) < 0)
 		core_die(STAGE_ROOT, errno, "new root");
 	c->own_dev[0] = c->own_dev[1] = st.st_dev;
 	if (mkdirat(c->root_fd, ".mask-dir", 0) < 0 ||

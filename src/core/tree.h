@@ -5,8 +5,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "plan/plan.h"
 #include "plan/report.h"
+
+/* A part of the system, which only root changes: bound by its name, without a look at it first. */
+static inline bool mount_is_plain(const struct plan_mount *m)
+{
+	return m->kind == MOUNT_BIND && (m->flags & MOUNT_SYSTEM) && !(m->flags & MOUNT_IDENT);
+}
 
 enum { TREE_NONE = -1, TREE_FAILED = -2 };
 /* TREE_NONE: optional and not there. TREE_FAILED: *failure says why. */

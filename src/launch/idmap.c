@@ -135,7 +135,7 @@ int idmap_open_trees(struct launch *l)
 		l->trees[i] = -1;
 	for (size_t i = l->opened; i < l->p->mount_count; i++) {
 		const struct plan_mount *m = &l->p->mounts[i];
-		if (m->kind != MOUNT_BIND)
+		if (m->kind != MOUNT_BIND || mount_is_plain(m))
 			continue;
 		if ((m->flags & MOUNT_IDMAP) && !(mapped && mapped->owner_uid == m->owner_uid &&
 						  mapped->owner_gid == m->owner_gid)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sock_diag(7) tells device, inode and the name that it was bound by, of every
- * socket in this network namespace. For those on a granted tree's device the
- * name is tried as it stands. A socket may have been bound by a relative name,
- * moved, or linked to a second one since: if its name does not settle where it
- * is, the trees are walked. Without sock_diag they always are.
+ * socket in this network namespace. The name is tried as it stands. A socket may
+ * have been bound by a relative name, moved, or linked to a second one since: if
+ * its name does not settle where it is, and it is on the device of a granted tree,
+ * the trees are walked. Without sock_diag they always are.
  */
 #include "run/sockets.h"
 
@@ -34,8 +34,10 @@ struct finder {
 	struct view *v;
 	const struct source *src;
 	bool walk;
-	dev_t device[MAX_DEVICES]; /* full: every device counts */
+	dev_t device[MAX_DEVICES]; /* that granted trees are on; full: every device counts */
 	size_t devices;
+	dev_t loose[MAX_DEVICES]; /* of sockets whose names do not settle where they are */
+	size_t loose_count;       /* over MAX_DEVICES: more than that */
 	struct err *e;
 };
 
@@ -171,13 +173,26 @@ static int take_answer(struct finder *f, const struct nlmsghdr *h)
 			name[n] = '\0';
 		}
 	}
-	/* The kernel's own form of a device number: 12 bits of major, 20 of minor. */
-	dev_t dev = makedev(vfs.udiag_vfs_dev >> 20, vfs.udiag_vfs_dev & 0xfffff);
-	if (!vfs.udiag_vfs_ino || !on_granted_device(f, dev))
+	if (!vfs.udiag_vfs_ino)
 		return 0;
 	int rc = try_name(f, name, vfs.udiag_vfs_ino, &settled);
-	f->walk |= !settled;
+	/* The kernel's own form of a device number: 12 bits of major, 20 of minor. */
+	if (!settled && f->loose_count++ < MAX_DEVICES)
+		f->loose[f->loose_count - 1] =
+			makedev(vfs.udiag_vfs_dev >> 20, vfs.udiag_vfs_dev & 0xfffff);
 	return rc;
+}
+
+/* Whether a socket that could be anywhere on its device could be in a granted tree. */
+static bool is_loose_one_near(struct finder *f)
+{
+	if (!f->loose_count)
+		return false;
+	find_devices(f);
+	bool near = f->loose_count > MAX_DEVICES;
+	for (size_t i = 0; i < f->loose_count && !near; i++)
+		near = on_granted_device(f, f->loose[i]);
+	return near;
 }
 
 /* Which sockets of this network namespace lie on granted devices. */
@@ -282,10 +297,9 @@ int sockets_mask(struct view *v, const struct source *src, struct err *e)
 
 	if (!src->given && !v->grant_count)
 		return 0;
-	find_devices(&f);
 	if (ask_kernel(&f) < 0)
 		return -1;
-	if (!f.walk)
+	if (!f.walk && !is_loose_one_near(&f))
 		return 0;
 	if (src->given && walk_tree(&f, src->path) < 0)
 		return -1;
