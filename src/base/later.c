@@ -8,12 +8,26 @@
 
 #include "base/base.h"
 
+static int held[MAX_LATER];
+static unsigned int count;
+
 void later_close(int fd)
+{
+	if (count == MAX_LATER)
+		(void)close(fd);
+	else
+		held[count++] = fd;
+}
+
+void later_let_go(void)
 {
 	struct io_uring_params params = {.flags = 0};
 
+	if (!count)
+		return;
 	AUTO_FD int ring = (int)syscall(SYS_io_uring_setup, 1, &params);
 	if (ring >= 0)
-		(void)syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &fd, 1);
-	(void)close(fd); /* not the last one; the ring's end lets it go, by itself */
+		(void)syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, held, count);
+	while (count)
+		(void)close(held[--count]); /* not the last ones; the ring's end lets them go */
 }

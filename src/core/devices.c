@@ -32,9 +32,9 @@ void devices_build_proc(struct core *c)
 	 * slabinfo …) is refused by its mode: nobody here is the host's root.
 	 */
 	static const char *const files[] = {
-		"/proc/interrupts",    "/proc/kallsyms",      "/proc/kcore",
-		"/proc/key-users",     "/proc/keys",          "/proc/latency_stats",
-		"/proc/sched_debug",   "/proc/sysrq-trigger", "/proc/timer_list",
+		"/proc/interrupts",  "/proc/kallsyms",      "/proc/kcore",
+		"/proc/key-users",   "/proc/keys",          "/proc/latency_stats",
+		"/proc/sched_debug", "/proc/sysrq-trigger", "/proc/timer_list",
 	};
 	static const char *const directories[] = {"/proc/acpi", "/proc/asound", "/proc/scsi"};
 
@@ -119,7 +119,7 @@ void devices_open_pty(struct core *c)
 			       .ws_col = (unsigned short)c->p->n.cols};
 	int unlock = 0;
 
-	/* Without namespaces it is the host's, with a name that nobody is granted, and we lead already. */
+	/* Without namespaces it is the host's, with a name that nobody is granted. */
 	bool rung = c->p->n.flags & PLAN_LANDLOCK;
 	const char *ptmx = rung ? "/dev/ptmx" : "/dev/pts/ptmx";
 	int master = open(ptmx, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -128,8 +128,8 @@ void devices_open_pty(struct core *c)
 	if (ioctl(master, TIOCSPTLCK, &unlock) < 0 || ioctl(master, TIOCSWINSZ, &size) < 0)
 		core_die(STAGE_PTY, errno, "prepare the pty");
 	c->pty_slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	/* Init leads the session: a command whose parent is not in it could not be stopped by a key. */
-	if (c->pty_slave < 0 || (!rung && setsid() < 0) || ioctl(c->pty_slave, TIOCSCTTY, 0) < 0)
+	/* We lead the session: a command whose parent is not in it could not be stopped by a key. */
+	if (c->pty_slave < 0 || ioctl(c->pty_slave, TIOCSCTTY, 0) < 0)
 		core_die(STAGE_PTY, errno, "open the pty");
 	report_pty(master);
 	(void)close(master);

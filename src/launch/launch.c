@@ -28,6 +28,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/later.h"
 #include "core/core.h"
 #include "core/sys.h"
 #include "core/tree.h"
@@ -256,12 +257,13 @@ int launch_pin_again(const struct launch *l, uint32_t mount)
 	return WEXITSTATUS(status);
 }
 
-void launch_let_go(struct launch *l)
+/* Init does not have to take its mounts down before it can be waited for. */
+static void let_go(struct launch *l)
 {
 	if (l->user_ns >= 0)
 		(void)close(l->user_ns);
 	if (l->mount_ns >= 0)
-		(void)close(l->mount_ns);
+		later_close(l->mount_ns);
 	l->user_ns = l->mount_ns = -1;
 }
 
@@ -271,7 +273,7 @@ void launch_wait(struct launch *l, struct report *usage)
 	int status = 0;
 
 	*usage = (struct report){.kind = REPORT_USAGE};
-	launch_let_go(l);
+	let_go(l);
 	idmap_end_holder(l);
 	idmap_reap_holder(l);
 	if (l->init && RETRY_EINTR(wait4(l->init, &status, 0, &u)) == l->init) {

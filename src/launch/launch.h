@@ -60,9 +60,6 @@ NODISCARD int launch_release_more(struct launch *l, int ctl, int plan);
 /* Pins what lies at this mount's path again. Returns errno. */
 int launch_pin_again(const struct launch *l, uint32_t mount);
 
-/* No pin will be put back any more: what is held of the sandbox would delay its end. */
-void launch_let_go(struct launch *l);
-
 /* Waits for the end of init; its usage, and what the cgroups counted. */
 void launch_wait(struct launch *l, struct report *usage);
 

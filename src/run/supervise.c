@@ -22,6 +22,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/later.h"
 #include "base/tree.h"
 #include "launch/launch.h"
 #include "run/beside.h"
@@ -442,7 +443,6 @@ static void take_report(struct super *s, const struct report *r, int fd)
 	case REPORT_EXIT:
 		o->exit = *r;
 		o->have_exit = true;
-		launch_let_go(&s->launch);
 		/* While the kernel takes the sandbox down. */
 		if ((r->flags & REPORT_ALONE) && s->j->guard)
 			guard_early(s->j->guard);
@@ -657,27 +657,12 @@ int job_start(struct job *j, struct err *e)
 	return start(j->super, e);
 }
 
-/*
- * A command that ended well, with nothing left of its tree: all that is still to
- * come is the kernel's, taking empty namespaces down, and it needs no one to watch.
- */
-static bool may_leave_early(const struct super *s)
-{
-	const struct job *j = s->j;
-
-	return j->out.have_exit && (j->out.exit.flags & REPORT_ALONE) && !j->req->json &&
-	       !j->plan.cgroup_count && has_namespaces(j) && j->out.exit.status == 0 &&
-	       !j->out.told_signal;
-}
-
 static void end(struct super *s)
 {
 	if (s->ctl >= 0)
 		(void)close(s->ctl);
-	if (!may_leave_early(s)) {
-		launch_wait(&s->launch, &s->j->out.usage);
-		s->j->out.have_usage = true;
-	}
+	launch_wait(&s->launch, &s->j->out.usage);
+	s->j->out.have_usage = true;
 	if (s->reaper)
 		(void)tree_end(END_MS, NULL, NULL);
 	for (size_t i = 0; i < s->relays; i++)
@@ -720,6 +705,7 @@ int job_run(struct job *j, struct err *e)
 	end(s);
 	if (j->guard)
 		guard_end(j->guard);
+	later_let_go();
 	agentroot_remove(&j->root);
 	for (size_t i = 0; i < j->plan.cgroup_count; i++)
 		cgroups_remove(j->plan.cgroups[i].dir); /* if core could not any more */
