@@ -3,8 +3,12 @@
  * `sandglass policy` and `sandglass schema`: their descriptions, and the way to
  * sandglass-main, which has the libraries that they need.
  */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -156,7 +160,31 @@ const struct usage schema_usage = {
 	.words = schema_words,
 };
 
-/* Becomes sandglass-main with the same arguments. */
+/*
+ * sandglass-main with the same arguments. It is waited for, not become, because
+ * the loader's own words about a missing library would be the last ones.
+ */
+static int run_main(char **all, const char *path, const struct cli *cli, struct err *e)
+{
+	int status = 0;
+	pid_t pid = -1;
+	int rc = posix_spawn(&pid, path, NULL, NULL, all, cli->env);
+
+	if (rc != 0) {
+		errno = rc;
+		return err_sys(e, "start %s", path);
+	}
+	if (RETRY_EINTR(waitpid(pid, &status, 0)) < 0)
+		return err_sys(e, "wait for %s", path);
+	if (WIFSIGNALED(status)) {
+		cli_die_by(WTERMSIG(status));
+		return 128 + WTERMSIG(status);
+	}
+	if (WEXITSTATUS(status) == BESIDE_NO_LIBRARY)
+		return beside_no_library("sandglass-main", e);
+	return WEXITSTATUS(status);
+}
+
 static int hand_over(const struct cli *cli, const char *verb, int argc, char **argv)
 {
 	char path[PATH_TEXT];
@@ -173,10 +201,9 @@ static int hand_over(const struct cli *cli, const char *verb, int argc, char **a
 	all[1] = (char *)(uintptr_t)verb;
 	for (int i = 0; i < argc; i++)
 		all[2 + i] = argv[i];
-	(void)execve(path, all, cli->env);
-	(void)err_sys(&e, "start %s", path);
+	int status = run_main(all, path, cli, &e);
 	free(all);
-	return cli_fail(&e, 2);
+	return status < 0 ? cli_fail(&e, 2) : status;
 }
 
 int verb_policy(const struct cli *cli, int argc, char **argv)

@@ -100,18 +100,6 @@ static void notice(const struct job *j)
 		      term_escape_cut(shown, sizeof(shown), j->src.path, strlen(j->src.path)));
 }
 
-/* Ends as the caller's signal would have ended us. */
-static void die_by(int sig)
-{
-	sigset_t set;
-
-	(void)sigaction(sig, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, sig);
-	(void)raise(sig);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
 static int write_result(const struct job *j, struct err *e)
 {
 	AUTO_BUF out = BUF_INIT(MAX_RESULT_BYTES);
@@ -205,7 +193,7 @@ static int finish(struct job *j)
 	job_release(j); /* elsewhere the end of the process is quicker at it */
 #endif
 	if (sig)
-		die_by(sig);
+		cli_die_by(sig);
 	return status;
 }
 

@@ -3,6 +3,7 @@
  * What the verbs print.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,4 +39,15 @@ int cli_fail(const struct err *e, int status)
 	if (cli_write(STDERR_FILENO, buf_cstr(&line), line.n, &ignored) < 0)
 		return status; /* stderr is gone: nobody to tell */
 	return status;
+}
+
+void cli_die_by(int sig)
+{
+	sigset_t set;
+
+	(void)sigaction(sig, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, sig);
+	(void)raise(sig);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

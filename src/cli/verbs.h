@@ -44,3 +44,5 @@ extern const struct usage run_usage, shell_usage, doctor_usage, help_usage, vers
 int cli_fail(const struct err *e, int status);
 /* All of it, or an error. */
 NODISCARD int cli_write(int fd, const char *p, size_t n, struct err *e);
+/* Ends this process as that signal would have. */
+void cli_die_by(int sig);

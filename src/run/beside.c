@@ -28,3 +28,10 @@ int beside_find(const char *name, char ret[PATH_TEXT], struct err *e)
 	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE, "%s is missing", name);
 	return err_hint(e, "it belongs beside sandglass or in ../libexec/sandglass: install again");
 }
+
+int beside_no_library(const char *name, struct err *e)
+{
+	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
+		      "%s, which reads policy files, cannot load a library that it needs", name);
+	return err_hint(e, "install libfyaml.so.0 (Debian: apt-get install libfyaml0)");
+}

@@ -198,6 +198,8 @@ static int from_main(struct load *l, struct call_policy *p, struct err *e)
 	(void)RETRY_EINTR(waitpid(pid, &status, 0));
 	if (good && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return compiled_decode(p->bytes.p, p->bytes.n, &p->compiled, e);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == BESIDE_NO_LIBRARY)
+		return beside_no_library("sandglass-main", e);
 	(void)err_set(e, ERR_INTERNAL, "sandglass-main could not compile the policy (%s %d)",
 		      WIFSIGNALED(status) ? "signal" : "status",
 		      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));

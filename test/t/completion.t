@@ -163,6 +163,7 @@ fpath=(%(folder)s $fpath)
 autoload -Uz compinit && compinit -D -u
 zstyle ':completion:*' list-colors ''
 zstyle ':completion:*' menu no
+zstyle ':completion:*' list-grouped no
 setopt no_list_beep no_auto_list no_auto_menu
 unset PS1; PS1=; PS2=; PROMPT_EOL_MARK=
 %(demo)s

@@ -72,7 +72,7 @@ ok "$is" "codes and kinds are those of sandglass-errors(7) ($(wc -l <"$tmp/codes
 "$sandglass" help | sed -n '/^usage/,/^examples/s/^  \([a-z]*\)  .*/\1/p' >"$tmp/there"
 page() {
 	case $1 in
-	help | version) echo doc/sandglass.1.scd ;;
+	help | version | schema) echo doc/sandglass.1.scd ;;
 	shell) echo doc/sandglass-run.1.scd ;;
 	*) echo "doc/sandglass-$1.1.scd" ;;
 	esac
