@@ -27,11 +27,12 @@ struct core {
 	const char *dir_path;
 	size_t dir_len;
 	bool dir_own;
-	int sand_fd;       /* open on /sand, for usage */
-	int shm_fd;        /* open on /dev/shm */
-	int pty_slave;     /* with PLAN_TTY */
-	bool pids_counted; /* by a cgroup */
-	uint32_t lost;     /* REPORT_NO_… flags */
+	int sand_fd;           /* open on /sand, for usage */
+	int shm_fd;            /* open on /dev/shm */
+	int pts_fd, mqueue_fd; /* not attached yet; -1: there is no such file system */
+	int pty_slave;         /* with PLAN_TTY */
+	bool pids_counted;     /* by a cgroup */
+	uint32_t lost;         /* REPORT_NO_… flags */
 	int landlock_abi;
 };
 
@@ -46,10 +47,13 @@ void ns_set_counters(struct core *c);
 /* Makes the network namespace meanwhile; ns_end_net() enters it. */
 void ns_begin_net(struct core *c);
 void ns_end_net(struct core *c);
+void ns_begin_names(void); /* cgroup and ipc namespaces */
 void ns_set_names(const struct core *c);
 void ns_new_keyring(void);
 
 /* mount.c, devices.c: build the root and step into it. */
+/* Before the plan is there: what every sandbox has. Not attached yet, where it is no part of the system. */
+void mount_begin(struct core *c);
 void mount_build(struct core *c);
 void mount_build_more(struct core *c);
 void mount_pivot(struct core *c);
@@ -60,6 +64,7 @@ void mount_bind_inside(struct core *c, const char *src, const char *dst, bool is
 		       uint64_t attrs);
 void mount_mask(struct core *c, const char *dst, bool optional, uint64_t attrs);
 int mount_pin(struct core *c, const struct plan_mount *m);
+void devices_begin(struct core *c);
 void devices_build(struct core *c);
 void devices_build_proc(struct core *c);
 void devices_open_pty(struct core *c);

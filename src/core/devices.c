@@ -51,13 +51,8 @@ void devices_build_proc(struct core *c)
 		(void)mount_bind_plain(".mask-dir", directories[i]);
 }
 
-static void bind_node(const struct core *c, const char *path)
-{
-	if (mknodat(c->root_fd, path + 1, S_IFREG, 0) < 0)
-		core_die(STAGE_DEV, errno, path);
-	if (!mount_bind_plain(path, path))
-		core_die(STAGE_DEV, errno, path);
-}
+static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+				    "/dev/random", "/dev/urandom", "/dev/tty"};
 
 static void link_to(const struct core *c, const char *text, const char *path)
 {
@@ -65,48 +60,66 @@ static void link_to(const struct core *c, const char *text, const char *path)
 		core_die(STAGE_DEV, errno, path);
 }
 
-void devices_build(struct core *c)
+static void make_dir(const struct core *c, const char *path)
 {
-	static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
-					    "/dev/random", "/dev/urandom", "/dev/tty"};
+	if (mkdirat(c->root_fd, path + 1, 0755) < 0)
+		core_die(STAGE_DEV, errno, path);
+}
+
+/* Names and file systems; nothing is attached. */
+void devices_begin(struct core *c)
+{
 	static const char *const none[] = {NULL};
 	static const char *const pts[] = {"ptmxmode", "0666", "mode", "0620", NULL};
 	char size[32];
 	const char *const shm[] = {"mode", "1777", "size", size, NULL};
 
-	struct attr a = {.set = ATTR_NODES};
-
-	/* In our own copy of the host's mounts, so that what is bound from there has them. */
-	if (sys_mount_setattr(AT_FDCWD, "/dev", AT_RECURSIVE, &a) < 0)
-		core_die(STAGE_DEV, errno, "attributes of /dev");
-	if (mkdirat(c->root_fd, "dev", 0755) < 0)
-		core_die(STAGE_DEV, errno, "/dev");
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-		bind_node(c, nodes[i]);
+	make_dir(c, "/dev");
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
+		if (mknodat(c->root_fd, nodes[i] + 1, S_IFREG, 0) < 0)
+			core_die(STAGE_DEV, errno, nodes[i]);
 	link_to(c, "/proc/self/fd", "/dev/fd");
 	link_to(c, "/proc/self/fd/0", "/dev/stdin");
 	link_to(c, "/proc/self/fd/1", "/dev/stdout");
 	link_to(c, "/proc/self/fd/2", "/dev/stderr");
 	link_to(c, "pts/ptmx", "/dev/ptmx");
 
-	int fd = mount_new_fs("devpts", pts, ATTR_NOSUID | ATTR_NOEXEC);
-	if (fd < 0)
+	make_dir(c, "/dev/pts");
+	c->pts_fd = mount_new_fs("devpts", pts, ATTR_NOSUID | ATTR_NOEXEC);
+	if (c->pts_fd < 0)
 		core_die(STAGE_DEV, errno, "/dev/pts");
-	mount_attach(c, fd, "/dev/pts", true);
-
 	/* Its name is needed: mq_open(3) works on this file system, and Landlock's rule is on its root. */
-	fd = mount_new_fs("mqueue", none, ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
-	if (fd >= 0)
-		mount_attach(c, fd, "/dev/mqueue", true);
+	c->mqueue_fd = mount_new_fs("mqueue", none, ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC);
+	if (c->mqueue_fd >= 0)
+		make_dir(c, "/dev/mqueue");
 	else if (errno != ENODEV)
 		core_die(STAGE_DEV, errno, "/dev/mqueue");
-
+	make_dir(c, "/dev/shm");
 	(void)snprintf(size, sizeof(size), "%llu", (unsigned long long)c->p->n.shm_bytes);
-	fd = mount_new_fs("tmpfs", shm, ATTR_NOSUID | ATTR_NODEV);
-	if (fd < 0)
+	c->shm_fd = mount_new_fs("tmpfs", shm, ATTR_NOSUID | ATTR_NODEV);
+	if (c->shm_fd < 0)
 		core_die(STAGE_DEV, errno, "/dev/shm");
-	c->shm_fd = fcntl(fd, F_DUPFD_CLOEXEC, CORE_FD_END);
-	mount_attach(c, fd, "/dev/shm", true);
+}
+
+static void attach(const struct core *c, int tree, const char *path)
+{
+	if (tree >= 0 && sys_move_mount(tree, "", c->root_fd, path + 1, MOVE_FROM_EMPTY) < 0)
+		core_die(STAGE_DEV, errno, path);
+}
+
+void devices_build(struct core *c)
+{
+	struct attr a = {.set = ATTR_NODES};
+
+	/* In our own copy of the host's mounts, so that what is bound from there has them. */
+	if (sys_mount_setattr(AT_FDCWD, "/dev", AT_RECURSIVE, &a) < 0)
+		core_die(STAGE_DEV, errno, "attributes of /dev");
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
+		if (!mount_bind_plain(nodes[i], nodes[i]))
+			core_die(STAGE_DEV, errno, nodes[i]);
+	attach(c, c->pts_fd, "/dev/pts");
+	attach(c, c->mqueue_fd, "/dev/mqueue");
+	attach(c, c->shm_fd, "/dev/shm");
 }
 
 /*

@@ -75,18 +75,56 @@ static void follow_front(void)
 		core_die(STAGE_PARENT, errno, "setsid");
 }
 
+/* The ids are mapped by then. No start: the front has decided against it, or is gone. */
+static void wait_for_start(struct plan_numbers *ret)
+{
+	struct start s;
+	ssize_t n = 0;
+
+	do
+		n = recv(CORE_FD_CTL, &s, sizeof(s), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(s))
+		_exit(125);
+	if (s.version != PLAN_VERSION)
+		core_die(STAGE_PLAN, 0, "sandglass and sandglass-core are of different versions");
+	if (!plan_numbers_fit(&s.n) || (s.n.flags & (PLAN_BARE | PLAN_LANDLOCK)))
+		core_die(STAGE_PLAN, 0, "numbers that cannot be");
+	*ret = s.n;
+}
+
+/* What was built on already. */
+static bool is_same(const struct plan_numbers *a, const struct plan_numbers *b)
+{
+	return a->uid == b->uid && a->gid == b->gid && a->outer_uid == b->outer_uid &&
+	       a->outer_gid == b->outer_gid && a->disk_bytes == b->disk_bytes &&
+	       a->inodes == b->inodes && a->shm_bytes == b->shm_bytes &&
+	       a->inotify_instances == b->inotify_instances &&
+	       a->inotify_watches == b->inotify_watches &&
+	       (a->flags & PLAN_ROOT) == (b->flags & PLAN_ROOT);
+}
+
 static _Noreturn void run_init(struct core *c, struct plan *plan)
 {
 	static struct plan more;
+	struct plan_numbers n;
 
 	/*
 	 * A front that died before PDEATHSIG was set shows as the end of the socket,
 	 * which only it holds; getppid() is 0 here either way.
 	 */
 	ns_begin_net(c);
+	wait_for_start(&n);
+	plan->n = n;
+	ns_enter_ids(c);
+	ns_begin_names();
+	ns_set_counters(c);
+	mount_begin(c);
 	if (!handover_receive(c))
 		_exit(125);
 	read_plan(CORE_FD_PLAN, plan_decode, plan);
+	if (!is_same(&plan->n, &n))
+		core_die(STAGE_PLAN, 0, "the plan is not what was begun");
 	if ((plan->n.flags & PLAN_STDIN_FILE) && !(plan->n.flags & PLAN_ROOT)) {
 		struct report failure;
 		int fd = tree_open_stdin(plan, &failure);
@@ -96,9 +134,7 @@ static _Noreturn void run_init(struct core *c, struct plan *plan)
 			core_die(STAGE_STDIN, errno, "stdin");
 		(void)close(fd);
 	}
-	ns_enter_ids(c);
 	ns_set_names(c);
-	ns_set_counters(c); /* after the last namespace */
 	mount_build(c);
 	if (!handover_receive(c))
 		_exit(125);

@@ -326,7 +326,7 @@ static void build_root(struct core *c)
 		core_die(STAGE_ROOT, errno, "masks");
 }
 
-static void build_sand(struct core *c)
+static void begin_sand(struct core *c)
 {
 	static const char *const dirs[] = {"home", "cache", "logs", "workspace"};
 	char size[32];
@@ -344,16 +344,29 @@ static void build_sand(struct core *c)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		core_die(STAGE_SAND, errno, "/sand");
 	c->own_dev[1] = st.st_dev;
-	c->sand_fd = fcntl(fd, F_DUPFD_CLOEXEC, CORE_FD_END);
+	c->sand_fd = fd;
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		if (mkdirat(fd, dirs[i], 0700) < 0)
 			core_die(STAGE_SAND, errno, dirs[i]);
 	if (mkdirat(fd, "tmp", 0777) < 0 || fchmodat(fd, "tmp", 01777, 0) < 0)
 		core_die(STAGE_SAND, errno, "tmp");
-	mount_attach(c, fd, "/sand", true);
-	mount_bind_inside(c, "/sand/logs", "/sand/logs", true, ATTR_RDONLY | ATTR_PLAIN);
-	mount_bind_inside(c, "/sand/tmp", "/tmp", true, 0);
-	mount_bind_inside(c, "/sand/tmp", "/var/tmp", true, 0);
+	/* Where it goes. */
+	if (mkdirat(c->root_fd, "sand", 0755) < 0 || mkdirat(c->root_fd, "tmp", 0755) < 0 ||
+	    mkdirat(c->root_fd, "var", 0755) < 0 || mkdirat(c->root_fd, "var/tmp", 0755) < 0)
+		core_die(STAGE_SAND, errno, "/sand");
+}
+
+static void attach_sand(struct core *c)
+{
+	struct attr ro = {.set = ATTR_RDONLY | ATTR_PLAIN};
+
+	if (sys_move_mount(c->sand_fd, "", c->root_fd, "sand", MOVE_FROM_EMPTY) < 0)
+		core_die(STAGE_SAND, errno, "/sand");
+	if (!mount_bind_plain("sand/logs", "/sand/logs") ||
+	    sys_mount_setattr(c->root_fd, "sand/logs", AT_SYMLINK_NOFOLLOW, &ro) < 0)
+		core_die(STAGE_SAND, errno, "/sand/logs");
+	if (!mount_bind_plain("sand/tmp", "/tmp") || !mount_bind_plain("sand/tmp", "/var/tmp"))
+		core_die(STAGE_SAND, errno, "/tmp");
 }
 
 static void put(struct core *c, const struct plan_mount *m, size_t i)
@@ -382,6 +395,15 @@ static void put(struct core *c, const struct plan_mount *m, size_t i)
 	}
 }
 
+void mount_begin(struct core *c)
+{
+	build_root(c);
+	devices_build_proc(c);
+	begin_sand(c);
+	devices_begin(c);
+	forget_dir(c);
+}
+
 /*
  * Everything that only the system reads goes in first and becomes read-only,
  * nosuid, nodev by one recursive call; then what is writable or has device
@@ -393,17 +415,15 @@ void mount_build(struct core *c)
 	struct attr open = {.clear = ATTR_RDONLY};
 	size_t i = 0;
 
-	build_root(c);
 	for (; i < c->p->mount_count && (c->p->mounts[i].flags & MOUNT_SYSTEM); i++)
 		put(c, &c->p->mounts[i], i);
-	devices_build_proc(c);
 	forget_dir(c);
 	if (sys_mount_setattr(c->root_fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &system) < 0)
 		core_die(STAGE_ROOT, errno, "make the system read-only");
 	if (sys_mount_setattr(c->root_fd, "", AT_EMPTY_PATH, &open) < 0 ||
 	    sys_mount_setattr(c->root_fd, "proc", AT_SYMLINK_NOFOLLOW, &open) < 0)
 		core_die(STAGE_ROOT, errno, "open the root again");
-	build_sand(c);
+	attach_sand(c);
 	devices_build(c);
 	for (; i < c->p->mount_count; i++) {
 		/* It would miss the read-only call above. */

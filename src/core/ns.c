@@ -133,7 +133,7 @@ void ns_end_net(struct core *c)
 	(void)close(c->net_fd);
 }
 
-void ns_set_names(const struct core *c)
+void ns_begin_names(void)
 {
 	/*
 	 * The root of a cgroup namespace is where its maker stands, so init makes
@@ -142,6 +142,10 @@ void ns_set_names(const struct core *c)
 	 */
 	if (unshare(CLONE_NEWCGROUP | CLONE_NEWIPC) < 0)
 		core_die(STAGE_UTS, errno, "cgroup and ipc namespaces");
+}
+
+void ns_set_names(const struct core *c)
+{
 	if (sethostname(c->p->hostname, strlen(c->p->hostname)) < 0)
 		core_die(STAGE_UTS, errno, "host name");
 	if (setdomainname("", 0) < 0)

@@ -194,6 +194,19 @@ static int open_namespaces(struct launch *l)
 	return open_ns(l, "user", &l->user_ns) < 0 || open_ns(l, "mnt", &l->mount_ns) < 0 ? -1 : 0;
 }
 
+int launch_begin(struct launch *l, int ctl)
+{
+	struct start s = {.version = PLAN_VERSION, .n = l->p->n};
+
+	if (write_maps(l) < 0 || leaf_enter(l) < 0 || open_namespaces(l) < 0)
+		return -1;
+	/* Init is gone already: what it reported before says why. */
+	if (RETRY_EINTR(send(ctl, &s, sizeof(s), MSG_NOSIGNAL)) < 0 && errno != EPIPE &&
+	    errno != ECONNRESET)
+		return launch_fail(l, STAGE_CLONE, errno, "start init");
+	return 0;
+}
+
 int launch_release(struct launch *l, int ctl)
 {
 	AUTO_FD int stdin_fd = -1;
@@ -207,8 +220,7 @@ int launch_release(struct launch *l, int ctl)
 		if (stdin_fd < 0)
 			return -1;
 	}
-	if (write_maps(l) < 0 || leaf_enter(l) < 0 || open_namespaces(l) < 0 ||
-	    handover_send(l, ctl, stdin_fd, true) < 0)
+	if (handover_send(l, ctl, stdin_fd, true) < 0)
 		return -1;
 	idmap_reap_holder(l);
 	return 0;

@@ -49,6 +49,9 @@ void leaf_finish(const struct launch *l, struct report *usage);
 /* Clones the namespaces and starts `core` (its path) as init; needs clone3(2) or clone(2). */
 NODISCARD int launch_start(struct launch *l, const char *core, const struct launch_fds *fds);
 
+/* Ids are mapped, numbers are known (l->p->n): init begins. `ctl` is the front's end. */
+NODISCARD int launch_begin(struct launch *l, int ctl);
+
 /*
  * The first part of the plan is sealed (l->p has its mounts): maps, mounts that
  * root opens, and init goes on. `ctl` is the front's end.

@@ -62,12 +62,12 @@ static int is_path(const char *s)
 	return s && s[0] == '/' && strlen(s) < MAX_PLAN_PATH;
 }
 
-static int numbers_check(const struct plan_numbers *n)
+bool plan_numbers_fit(const struct plan_numbers *n)
 {
 	if (n->flags & ~PLAN_FLAGS_ALL)
-		return 0;
+		return false;
 	if (n->flags & PLAN_BARE)
-		return 1;
+		return true;
 	/*
 	 * Without namespaces it keeps the caller's ids, and root of a user namespace
 	 * that somebody else made has only that one; core looks at what it stands for.
@@ -76,10 +76,10 @@ static int numbers_check(const struct plan_numbers *n)
 		return !(n->flags & PLAN_STDIN_FILE) && n->rows <= 65535 && n->cols <= 65535;
 	/* The command is never root, neither inside nor outside. */
 	if (n->uid == 0 || n->uid == UINT32_MAX || n->gid == 0 || n->gid == UINT32_MAX)
-		return 0;
+		return false;
 	if ((n->flags & PLAN_ROOT) &&
 	    (n->outer_uid == 0 || n->outer_uid == UINT32_MAX || n->outer_gid == UINT32_MAX))
-		return 0;
+		return false;
 	return n->rows <= 65535 && n->cols <= 65535;
 }
 
@@ -190,7 +190,7 @@ static int fill_record(const struct cursor *c, struct plan *p)
 		if (c->bytes != sizeof(p->n))
 			return -1;
 		memcpy(&p->n, c->payload, sizeof(p->n));
-		return numbers_check(&p->n) ? 0 : -1;
+		return plan_numbers_fit(&p->n) ? 0 : -1;
 	case REC_CWD:
 		return single_string(c, &p->cwd) < 0 || !is_path(p->cwd) ? -1 : 0;
 	case REC_HOSTNAME:

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -98,6 +99,9 @@ struct plan_numbers {
 	uint64_t shm_bytes;
 	uint64_t stdin_dev, stdin_ino;
 };
+
+/* What a decoder demands of them: above all that nobody is root. */
+bool plan_numbers_fit(const struct plan_numbers *n);
 
 struct plan {
 	struct plan_numbers n;

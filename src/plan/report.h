@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "plan/plan.h"
+
 /* Descriptors that core finds open when it starts. */
 enum core_fd {
 	CORE_FD_PLAN = 3, /* sealed memfd */
@@ -102,4 +104,15 @@ enum order_kind {
 struct order {
 	uint32_t kind;
 	uint32_t value;
+};
+
+/*
+ * To init, first of all: its ids are mapped, and how large things are. With that it
+ * builds what every sandbox has, while the front works out the plan, whose numbers
+ * must then say the same.
+ */
+struct start {
+	uint32_t version; /* PLAN_VERSION */
+	uint32_t pad;
+	struct plan_numbers n;
 };

@@ -44,6 +44,7 @@ struct job {
 	struct call_policy policy;
 	struct gitlink link;
 	struct view view;
+	struct view_ids ids;
 	struct environment env;
 	struct limits limits;
 	struct cgroups cgroups;

@@ -379,15 +379,13 @@ static int decide_rung(struct job *j, const struct view_ids *ids, struct err *e)
 
 static int decide_view(struct job *j, struct err *e)
 {
-	struct view_ids ids;
+	const struct view_ids *ids = &j->ids;
 
 	j->view.rules = job_is_rung(j);
-	if (decide_ids(j, &ids, e) < 0)
-		return -1;
 	if (job_is_rung(j))
-		return decide_rung(j, &ids, e);
-	if (view_add_own(&j->view, &ids, e) < 0 || decide_usual(j, &ids, e) < 0 ||
-	    decide_grants(j, e) < 0 || view_add_places(&j->view, j->req, &j->src, &ids, e) < 0)
+		return decide_rung(j, ids, e);
+	if (view_add_own(&j->view, ids, e) < 0 || decide_usual(j, ids, e) < 0 ||
+	    decide_grants(j, e) < 0 || view_add_places(&j->view, j->req, &j->src, ids, e) < 0)
 		return -1;
 	if (j->req->mode == MODE_READ_ONLY)
 		j->plan.n.flags |= PLAN_READ_ONLY;
@@ -489,7 +487,10 @@ int job_begin(struct job *j, struct err *e)
 		j->io.way[0] = STDIO_RELAY;
 	if (!bare && j->who.root && j->uid_fd < 0)
 		j->uid_fd = uidlock_take(&j->session_uid, e);
-	return !bare && j->who.root && j->uid_fd < 0 ? -1 : 0;
+	if (!bare && j->who.root && j->uid_fd < 0)
+		return -1;
+	decide_counters(&j->plan.n);
+	return bare ? 0 : decide_ids(j, &j->ids, e);
 }
 
 int job_prepare(struct job *j, struct err *e)
@@ -503,7 +504,6 @@ int job_prepare(struct job *j, struct err *e)
 		j->plan.n.stdin_dev = j->io.file.st_dev;
 		j->plan.n.stdin_ino = j->io.file.st_ino;
 	}
-	decide_counters(&j->plan.n);
 	decide_cwd(j);
 	if (environment_build(&j->env, j->req, &j->who, job_agent_root(j), j->session, j->call, e) <
 	    0)

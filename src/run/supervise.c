@@ -108,6 +108,8 @@ int job_release_core(struct job *j, struct err *e)
 	(void)buf_reserve(&bytes, USUAL_PLAN_BYTES);
 	if (plan_encode(&j->plan, &bytes, e) < 0 || write_sealed(s->plan, &bytes, e) < 0)
 		return -1;
+	if (j->out.have_failure)
+		return 0;
 	if (has_namespaces(j) ? launch_release(&s->launch, s->ctl) < 0 : leaf_enter(&s->launch) < 0)
 		note_failure(s);
 	s->first_part = j->plan.mount_count;
@@ -266,6 +268,8 @@ static int spawn_core(struct super *s, int their_ctl, struct err *e)
 		failure_explain(s->j, &s->launch.failure, e);
 		return -1;
 	}
+	if (launch_begin(&s->launch, s->ctl) < 0)
+		note_failure(s);
 	if (s->j->who.root)
 		idmap_start_holder(&s->launch); /* most likely needed */
 	return 0;
