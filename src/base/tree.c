@@ -16,7 +16,7 @@
 
 #define MAX_TREE 65536
 /* Deeper than any chain of parents that a table of processes can hold. */
-#define MAX_CHAIN 4096
+#define CHAIN_STEPS 4096
 
 static pid_t parent_of(pid_t pid)
 {
@@ -73,7 +73,7 @@ void tree_each(tree_item *each, void *self)
 
 static bool is_ours(pid_t pid)
 {
-	for (int steps = 0; pid > 1 && steps < MAX_CHAIN; steps++) {
+	for (int steps = 0; pid > 1 && steps < CHAIN_STEPS; steps++) {
 		pid = parent_of(pid);
 		if (pid == getpid())
 			return true;

@@ -61,7 +61,7 @@ static const char *const lost[] = {
 	"uts",             /* the host's name */
 	"user-counters",   /* what the kernel counts for a user is the user's as a whole */
 	"private-tmp",     /* /tmp and /dev/shm are the host's, and closed */
-	"kill-of-all",     /* SIGKILL of front and launcher at once leaves background processes */
+	"kill-of-all", /* SIGKILL of sandglass and its core at once leaves background processes */
 };
 
 const char *rung_lost(unsigned int abi, size_t i)

@@ -19,7 +19,7 @@
 #include "run/job.h"
 #include "store/remove.h"
 
-#define MAX_ENVIRONMENT 4096
+#define COPIED_VARIABLES 4096
 
 /* The real thing: a sandbox without a source that runs /bin/true. */
 struct trial {
@@ -37,10 +37,10 @@ struct report_of {
 /* Our environment, but with a state directory that is gone afterwards. */
 static char **environment_with(char *state)
 {
-	static char *env[MAX_ENVIRONMENT + 2];
+	static char *env[COPIED_VARIABLES + 2];
 	size_t n = 0;
 
-	for (char **v = environ; *v && n < MAX_ENVIRONMENT; v++)
+	for (char **v = environ; *v && n < COPIED_VARIABLES; v++)
 		if (strncmp(*v, "SANDGLASS_HOME=", 15) != 0)
 			env[n++] = *v;
 	env[n++] = state;
