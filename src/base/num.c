@@ -332,7 +332,7 @@ int cpus_parse(const char *s, uint64_t *ret_milli, struct err *e)
 	if (*p != '\0')
 		return bad(e, s, "processors are written like 2 or 1.5, without a unit");
 	if (decimal_times(&d, 1000, &v) != TIMES_OK || v > MAX_CPUS_MILLI)
-		return bad(e, s, "too many processors");
+		return bad(e, s, "too many processors, must be at most 1000000");
 	if (v == 0)
 		return bad(e, s, "must be more than 0");
 	*ret_milli = v;

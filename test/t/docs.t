@@ -72,7 +72,7 @@ ok "$is" "codes and kinds are those of sandglass-errors(7) ($(wc -l <"$tmp/codes
 "$sandglass" help | sed -n '/^usage/,/^examples/s/^  \([a-z]*\)  .*/\1/p' >"$tmp/there"
 page() {
 	case $1 in
-	help | version | schema) echo doc/sandglass.1.scd ;;
+	help | version) echo doc/sandglass.1.scd ;;
 	shell) echo doc/sandglass-run.1.scd ;;
 	*) echo "doc/sandglass-$1.1.scd" ;;
 	esac
@@ -102,6 +102,30 @@ done
 is=0
 [ ! -s "$tmp/why" ] || is=1
 ok "$is" 'help of each verb, at most 100 columns' "$tmp/why"
+
+# The largest value of each limit, by what the program says of one above it, is in the page.
+: >"$tmp/why"
+words doc/sandglass-run.1.scd >"$tmp/words"
+while read -r option value; do
+	"$sandglass" run "$option" "$value" true >"$tmp/out" 2>&1 </dev/null || true
+	most=$(sed -n 's/.*\(CONFIG_INVALID: '"$option"'\).* \([0-9][0-9A-Za-z]*\)$/\2/p' "$tmp/out")
+	if [ -z "$most" ] || ! grep -qxF -e "$most" "$tmp/words"; then
+		{ echo "$option: ${most:-nothing}"; cat "$tmp/out"; } >>"$tmp/why"
+	fi
+done <<-EOF
+	--timeout 36501d
+	--grace 36501d
+	--cpu-time 36501d
+	--cpus 1000001
+	--memory 8388608TiB
+	--disk 8388608TiB
+	--output 8388608TiB
+	--pids 4194305
+	--inodes 4294967296
+EOF
+is=0
+[ ! -s "$tmp/why" ] || is=1
+ok "$is" 'the largest value of each limit is in sandglass-run(1)' "$tmp/why"
 
 # says STATUS TEXT ARG…: the program ends with that status and its last lines say that.
 says() {
@@ -166,6 +190,11 @@ find src -name '*.[ch]' ! -path 'src/probe/*' -exec cat {} + |
 	sed -nE 's/^#define (MAX_[A-Z_]+|REPORT_TEXT_MAX|STRLIST_MAX|ERR_[A-Z]+_MAX)\b.*/\1/p; s/.*enum \{ (MAX_[A-Z_]+) = .*/\1/p' |
 	sort -u >"$tmp/limits"
 all "$tmp/limits" doc/sandglass-plan.7.scd 'limits of input are in sandglass-plan(7)'
+
+for folder in src/*/; do
+	echo "src/$(basename "$folder")"
+done >"$tmp/folders"
+all "$tmp/folders" ARCHITECTURE.md 'folders of src are in ARCHITECTURE.md'
 
 echo "1..$n"
 exit "$failed"
