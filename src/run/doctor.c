@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "base/json.h"
+#include "base/term.h"
 #include "run/job.h"
 #include "store/remove.h"
 
@@ -160,12 +161,14 @@ static void put_facts(struct buf *out, const struct finding *f)
 {
 	for (size_t i = 0; i < f->fact_count; i++) {
 		const struct fact *x = &f->facts[i];
-		if (x->text)
-			(void)buf_printf(out, " %s %s", x->name, x->text);
-		else if (!x->is_bool)
+		if (x->text) {
+			(void)buf_printf(out, " %s ", x->name);
+			(void)term_escape(out, x->text, strlen(x->text));
+		} else if (!x->is_bool) {
 			(void)buf_printf(out, " %s %lld", x->name, (long long)x->number);
-		else if (x->number)
+		} else if (x->number) {
 			(void)buf_printf(out, " %s", x->name);
+		}
 	}
 }
 
@@ -177,8 +180,10 @@ static void put_feature(struct buf *out, const struct finding *f)
 				      : "no",
 			 f->name);
 	put_facts(out, f);
-	if (f->why[0])
-		(void)buf_printf(out, "%s %s", f->fact_count ? ":" : "", f->why);
+	if (f->why[0]) {
+		(void)buf_str(out, f->fact_count ? ": " : " ");
+		(void)term_escape(out, f->why, strlen(f->why));
+	}
 	if (f->mend[0])
 		(void)buf_printf(out, "\n%35s to mend: %s", "", f->mend);
 	(void)buf_char(out, '\n');

@@ -72,6 +72,7 @@ def suspend(place, inside):
         t.quiet()
         t.send(SUSPEND)
         t.see(r"Stopped")
+        t.quiet()
         t.line("echo between")
         t.see("^between")
         t.line("fg")

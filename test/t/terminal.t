@@ -268,7 +268,7 @@ def signals(place, who):
     with shell(place) as t:
         for way in ("cat", "--no-tty cat"):
             t.line(f"{RUN} {way}")
-            t.until(lambda: named(t.pid, "cat"), "started")
+            t.until(lambda: len(named(t.pid, "cat")) == 2, "started")  # sandglass names it too
             t.quiet(0.1)
             front = t.job()
             os.kill(front, signal.SIGTSTP)
@@ -385,7 +385,7 @@ def some_terminals(place, who):
         t.prompt()
         tap.ok(t.settings() == t.at_rest, f"{who}: also of one that was there first")
         t.line(f"{RUN} cat | tr a-z A-Z")
-        t.until(lambda: named(t.pid, "cat"), "started")
+        t.until(lambda: len(named(t.pid, "cat")) >= 2, "started")
         t.send("lower\r")
         t.send(END)
         t.expect("LOWER")
@@ -568,7 +568,7 @@ def background(place, who):
         for way in ("", "--no-tty"):
             t.line(f"{RUN} {way} cat &")
             t.prompt()
-            t.until(lambda: named(t.pid, "cat"), "started")
+            t.until(lambda: len(named(t.pid, "cat")) >= 2, "started")
             time.sleep(0.3)
             status, text = t.does("echo still he''re")
             tap.ok("still here" in text and t.settings() == t.at_rest,
