@@ -338,7 +338,9 @@ static int decide_usual(struct job *j, const struct view_ids *ids, struct err *e
 	    viewcache_decode(bytes, n, &key, &j->view, &j->refused))
 		return 0;
 	look_begin(&looks);
-	int rc = refused_init(&j->who, &j->refused, e);
+	int rc = j->who.root ? uidlock_check(e) : 0;
+	if (rc == 0)
+		rc = refused_init(&j->who, &j->refused, e);
 	if (rc == 0)
 		rc = view_add_usual(&j->view, &j->who, &j->refused, &j->src, ids, e);
 	look_stop();
@@ -361,8 +363,8 @@ static int decide_rung(struct job *j, const struct view_ids *ids, struct err *e)
 {
 	const struct plan_numbers *n = &j->plan.n;
 
-	if (refused_init(&j->who, &j->refused, e) < 0 || decide_grants(j, e) < 0 ||
-	    rung_check(&j->view, j->req, &j->src, e) < 0 ||
+	if ((j->who.root && uidlock_check(e) < 0) || refused_init(&j->who, &j->refused, e) < 0 ||
+	    decide_grants(j, e) < 0 || rung_check(&j->view, j->req, &j->src, e) < 0 ||
 	    agentroot_make(&j->root, &j->who, j->session, j->call, n->outer_uid, n->outer_gid, e) <
 		    0 ||
 	    view_add_own(&j->view, ids, e) < 0 ||

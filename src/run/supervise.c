@@ -30,7 +30,7 @@
 #include "run/relay.h"
 #include "run/terminal.h"
 
-#define FD_SAFE 16 /* ours stay above the numbers that core is given */
+#define FD_SAFE CORE_FD_END /* ours stay above the numbers that core is given */
 #define MAX_DRAIN_MS 500u
 #define USUAL_PLAN_BYTES 24576u /* more than most need; a page of it costs only when it is used */
 #define USUAL_MORE_BYTES 4096u
@@ -63,8 +63,8 @@ static const int passed[] = {SIGUSR1, SIGUSR2};
 
 static int high(int fd)
 {
-	if (fd < 0)
-		return -1;
+	if (fd < 0 || fd >= FD_SAFE)
+		return fd;
 	int up = fcntl(fd, F_DUPFD_CLOEXEC, FD_SAFE);
 	int saved = errno;
 	(void)close(fd);
@@ -613,11 +613,24 @@ static void give_back_offset(const struct job *j)
 		(void)lseek(0, (off_t)at, SEEK_SET);
 }
 
+/* What is opened from here on has a safe number at once. */
+static int reserve_low(void)
+{
+	int fd = -1;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd < FD_SAFE);
+	return fd < 0 ? -1 : close(fd);
+}
+
 static int start(struct super *s, struct err *e)
 {
 	struct job *j = s->j;
 	int pair[2];
 
+	if (reserve_low() < 0)
+		return err_sys(e, "/dev/null");
 	if (wire(s, e) < 0)
 		return -1;
 	/* Where our caller gave us children of its own, they are not ours to end. */

@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "policy/accounts.h"
+#include "policy/look.h"
 
 #define LOCK_DIR "/run/sandglass"
 #define LOCK_FILE LOCK_DIR "/uids"
@@ -22,18 +23,23 @@
 static bool in_range(unsigned long long first, unsigned long long count)
 {
 	return first < (unsigned long long)SESSION_UID_FIRST + SESSION_UID_COUNT &&
-	       first + count > SESSION_UID_FIRST;
+	       (first >= SESSION_UID_FIRST || count > SESSION_UID_FIRST - first);
 }
 
 /* Lines of subuid(5): name:first:count. */
 static int check_sub(const char *path, struct err *e)
 {
 	char line[512];
+	struct stat st;
 	int rc = 0;
 
-	FILE *f = fopen(path, "re");
-	if (!f)
+	int fd = look_open(path, O_RDONLY | O_CLOEXEC, &st);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!f) {
+		if (fd >= 0)
+			(void)close(fd);
 		return 0;
+	}
 	for (int n = 1; rc == 0 && fgets(line, sizeof(line), f); n++) {
 		unsigned long long first = 0;
 		unsigned long long count = 0;
@@ -82,11 +88,15 @@ static int open_file(struct err *e)
 	return fd;
 }
 
+int uidlock_check(struct err *e)
+{
+	if (check_passwd(e) < 0 || check_sub("/etc/subuid", e) < 0)
+		return -1;
+	return check_sub("/etc/subgid", e);
+}
+
 int uidlock_take(uint32_t *ret_uid, struct err *e)
 {
-	if (check_passwd(e) < 0 || check_sub("/etc/subuid", e) < 0 ||
-	    check_sub("/etc/subgid", e) < 0)
-		return -1;
 	AUTO_FD int fd = open_file(e);
 	if (fd < 0) {
 		if (e->code == ERR_INTERNAL)

@@ -15,7 +15,9 @@
 /*
  * Picks a free uid. Returns a descriptor that holds it (an open file
  * description lock: given back by the kernel when the last copy is closed, so
- * by init's death at the latest). CONFIG_INVALID if passwd, subuid or subgid
- * overlap with the range; BUSY if all are taken.
+ * by init's death at the latest). BUSY if all are taken.
  */
 NODISCARD int uidlock_take(uint32_t *ret_uid, struct err *e);
+
+/* CONFIG_INVALID if passwd, subuid or subgid overlap with the range. Before a command runs. */
+NODISCARD int uidlock_check(struct err *e);
