@@ -24,7 +24,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
-from place import SANDGLASS  # noqa: E402
+from place import SANDGLASS, SANITIZED  # noqa: E402
 
 PACKAGE = "/usr/share/bash-completion/bash_completion"
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
@@ -427,7 +427,8 @@ def main():
               Bash("bash with bash-completion", True, where["bash"], DEMO),
               Fish(where["fish"], DEMO), Zsh(where["zsh"], DEMO)]
     try:
-        for shell in shells:
+        # What a sanitized build adds is the program that is asked; one shell asks all of it.
+        for shell in shells[:1] if SANITIZED else shells:
             rows = Rows(shell, top, cwd)
             kinds = [rows.verbs, rows.options, rows.choices, rows.values, rows.commands,
                      rows.oddities]
