@@ -11,17 +11,16 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/sha256.h"
-#include "base/uuid.h"
 #include "policy/apply.h"
 #include "policy/inputs.h"
 #include "run/beside.h"
+#include "store/cache.h"
 
 #define TRIES 3 /* a file that changes between check and use is read again so often */
 #define MAX_ARGS (24 + 2 * STRLIST_MAX)
@@ -32,7 +31,8 @@ struct load {
 	const struct request *req;
 	const struct source *src;
 	char program[PATH_TEXT];
-	char cache[PATH_TEXT]; /* the file */
+	int cache_dir;  /* -1: none that is ours alone */
+	char cache[48]; /* the name in it */
 	struct buf key;
 };
 
@@ -57,10 +57,8 @@ static int name_cache(struct load *l, struct err *e)
 	sha256(name.p, name.n, digest);
 	for (size_t i = 0; i < 16; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	return path_join(l->where.state, "cache/policy/", l->cache, sizeof(l->cache), e) < 0 ||
-			       strlen(l->cache) + sizeof(hex) > sizeof(l->cache)
-		       ? -1
-		       : (memcpy(l->cache + strlen(l->cache), hex, sizeof(hex)), 0);
+	(void)snprintf(l->cache, sizeof(l->cache), "policy-%s", hex);
+	return 0;
 }
 
 static bool read_all(int fd, struct buf *out)
@@ -84,12 +82,10 @@ static bool fits(const struct load *l, const struct compiled *c)
 
 static bool from_cache(const struct load *l, struct call_policy *p)
 {
-	struct stat st;
 	struct err ignored = {0};
-	AUTO_FD int fd = open(l->cache, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	AUTO_FD int fd = -1;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != l->where.uid ||
-	    (st.st_mode & 077) || st.st_nlink != 1 || st.st_size > MAX_COMPILED_BYTES)
+	if (l->cache_dir < 0 || !cache_find(l->cache_dir, l->cache, MAX_COMPILED_BYTES, &fd))
 		return false;
 	buf_clear(&p->bytes);
 	if (!read_all(fd, &p->bytes) ||
@@ -99,26 +95,6 @@ static bool from_cache(const struct load *l, struct call_policy *p)
 		return true;
 	compiled_release(&p->compiled);
 	return false;
-}
-
-/* Beside it, then renamed over it: a reader sees all of one or all of the other. */
-static void into_cache(struct load *l, const struct buf *bytes)
-{
-	char temp[PATH_TEXT + 48];
-	char id[UUID_TEXT];
-	struct err ignored = {0};
-
-	if (!file_make_dirs(l->cache, 0700) || uuid4(id, &ignored) < 0)
-		return;
-	(void)snprintf(temp, sizeof(temp), "%s.%s", l->cache, id);
-	int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return;
-	bool good = write(fd, bytes->p, bytes->n) == (ssize_t)bytes->n;
-	good = close(fd) == 0 && good;
-	/* No fsync: after a crash an empty or torn file is one that does not decode. */
-	if (!good || rename(temp, l->cache) < 0)
-		(void)unlink(temp);
 }
 
 static char *arg(const char *s)
@@ -227,9 +203,9 @@ static int compile(struct load *l, struct call_policy *p, struct err *e)
 		if (from_main(l, p, e) < 0)
 			return -1;
 		if (fits(l, &p->compiled)) {
-			if (!p->compiled.failed &&
+			if (!p->compiled.failed && l->cache_dir >= 0 &&
 			    policy_inputs_settled(&l->inputs, clock_wall_ms()))
-				into_cache(l, &p->bytes);
+				cache_put(l->cache_dir, l->cache, p->bytes.p, p->bytes.n);
 			return 0;
 		}
 		compiled_release(&p->compiled);
@@ -249,6 +225,7 @@ int policy_load(struct call_policy *p, struct request *req, const struct caller 
 	l.req = req;
 	l.src = src;
 	l.program[0] = '\0';
+	l.cache_dir = -1;
 	l.key = BUF_INIT(MAX_COMPILED_KEY);
 	p->there = false;
 	p->bytes = BUF_INIT(MAX_COMPILED_BYTES);
@@ -257,11 +234,14 @@ int policy_load(struct call_policy *p, struct request *req, const struct caller 
 	if (some > 0 && name_cache(&l, e) < 0)
 		some = -1;
 	if (some > 0) {
+		l.cache_dir = cache_open(who);
 		bool found = from_cache(&l, p);
 		if (!found && compile(&l, p, e) < 0)
 			some = -1;
 	}
 	buf_release(&l.key);
+	if (l.cache_dir >= 0)
+		(void)close(l.cache_dir);
 	p->there = some > 0;
 	if (p->there && p->compiled.failed) {
 		*e = p->compiled.error;

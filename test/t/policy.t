@@ -413,8 +413,9 @@ def full_access(bench):
 
 
 def caches(place):
-    top = f"{place.state}/cache/policy"
-    return [f"{top}/{name}" for name in sorted(os.listdir(top))] if os.path.isdir(top) else []
+    top = f"{place.state}/cache"
+    names = sorted(os.listdir(top)) if os.path.isdir(top) else []
+    return [f"{top}/{name}" for name in names if name.startswith("policy-")]
 
 
 def started_main(bench, *options):
@@ -485,7 +486,7 @@ def cache(bench):
     spoil("empty", lambda: write(b""))
     spoil("altered", lambda: write(good[:60] + bytes([good[60] ^ 1]) + good[61:]))
     spoil("of another version", lambda: write(good[:4] + b"\x63" + good[5:]))
-    spoil("group-readable", lambda: write(forged, 0o640))
+    spoil("writable by a group", lambda: write(forged, 0o620))
     spoil("writable by others", lambda: write(forged, 0o602))
     if os.geteuid() == 0:
         spoil("another user's", lambda: write(forged, 0o600, 20009))
@@ -691,7 +692,7 @@ def quick(bench):
     place.run(["strace", "-qq", "-o", trace, SANDGLASS, "run", "true"])
     with open(trace, encoding="utf-8", errors="replace") as handle:
         calls = [line for line in handle
-                 if "policy.yaml" in line or '"/etc/sandglass"' in line or "cache/policy" in line]
+                 if "policy.yaml" in line or '"/etc/sandglass"' in line or "/policy-" in line]
     # The state directory and /etc/sandglass are also looked at for what may be no source.
     mine = [c for c in calls if "policy.yaml" in c]
     tap.ok(len(mine) == 2 and len(calls) <= 4 and all("lstat" in c or "fstatat" in c
