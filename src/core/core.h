@@ -101,5 +101,5 @@ uint64_t watch_cpu_ms(const struct rusage *u);
 
 /* init.c: pid 1 of the sandbox. */
 _Noreturn void init_run(struct core *c);
-/* No namespaces (danger-full-access, Landlock alone): the launcher itself is the reaper. */
+/* No namespaces (danger-full-access, Landlock alone): core itself is the reaper. */
 _Noreturn void bare_run(struct core *c);
