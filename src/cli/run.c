@@ -137,9 +137,10 @@ static void tell_guarded(const struct job *j)
 			break;
 		}
 		(void)buf_str(&out, "sandglass: ");
-		(void)buf_str(&out, f[i].action == GUARD_QUARANTINED ? "quarantined "
-				    : f[i].action == GUARD_STUCK     ? "could not be moved: "
-								     : "changed from outside: ");
+		(void)buf_str(&out, f[i].action == GUARD_QUARANTINED  ? "quarantined "
+				    : f[i].action == GUARD_STUCK      ? "could not be moved: "
+				    : f[i].action == GUARD_MASK_MOVED ? "masked file: "
+								      : "changed from outside: ");
 		(void)term_escape(&out, f[i].path, strlen(f[i].path));
 		(void)buf_str(&out, ": ");
 		(void)term_escape(&out, f[i].why, strlen(f[i].why));
@@ -179,6 +180,8 @@ static int finish(struct job *j)
 	struct err e = {0};
 	int status = j->status;
 
+	if (j->guard && status != 0)
+		guard_hint_masks(j->guard);
 	if (!j->req->json)
 		tell_guarded(j);
 	if (j->req->json) {

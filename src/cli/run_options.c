@@ -10,7 +10,6 @@
 #include "cli/verbs.h"
 
 #define AT(field) offsetof(struct request, field)
-#define LATER_POLICY "policy files and masks"
 #define LATER_REVIEW "sessions and review"
 #define LATER_NETWORK "the network"
 #define LATER_RULES "rules and approvals"
@@ -58,6 +57,11 @@ static const struct opt options[] = {
 	 .off = AT(write),
 	 .arg = "PATH",
 	 .help = "show PATH, writable"},
+	{.name = "hide",
+	 .kind = OPT_LIST,
+	 .off = AT(hide),
+	 .arg = "PATH",
+	 .help = "make PATH, or what a pattern (**/*.pem) matches, unreadable"},
 	{.name = "policy",
 	 .kind = OPT_STRING,
 	 .off = AT(policy),
@@ -172,7 +176,6 @@ static const struct opt options[] = {
 	{.name = "keep", .kind = OPT_FLAG, .later = LATER_REVIEW},
 	{.name = "observe", .kind = OPT_FLAG, .later = LATER_REVIEW},
 	{.name = "idle", .kind = OPT_DURATION, .later = LATER_REVIEW},
-	{.name = "hide", .kind = OPT_LIST, .later = LATER_POLICY},
 	{.name = "allow-host", .kind = OPT_LIST, .later = LATER_NETWORK},
 	{.name = "deny-host", .kind = OPT_LIST, .later = LATER_NETWORK},
 	{.name = "allow-local", .kind = OPT_LIST, .later = LATER_NETWORK},

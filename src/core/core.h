@@ -22,8 +22,8 @@ struct core {
 	int net_fd;              /* the network namespace */
 	pid_t net_maker;         /* -1: it is ours already */
 	int root_fd;             /* the new root while it is built */
-	dev_t own_dev[2];        /* devices of our own tmpfs: root and /sand */
-	int dir_fd;              /* the target directory used last, -1: none */
+	dev_t own_dev[3]; /* of the root, of /sand, of the last hidden directory with a way */
+	int dir_fd;       /* the target directory used last, -1: none */
 	const char *dir_path;
 	size_t dir_len;
 	bool dir_own;
@@ -62,7 +62,8 @@ bool mount_bind_plain(const char *src, const char *dst);
 void mount_attach(struct core *c, int tree, const char *dst, bool is_dir);
 void mount_bind_inside(struct core *c, const char *src, const char *dst, bool is_dir,
 		       uint64_t attrs);
-void mount_mask(struct core *c, const char *dst, bool optional, uint64_t attrs);
+int mount_mask(struct core *c, const char *dst, uint32_t flags, uint64_t attrs);
+int mount_mask_again(struct core *c, const struct plan_mount *m);
 int mount_pin(struct core *c, const struct plan_mount *m);
 void devices_begin(struct core *c);
 void devices_build(struct core *c);

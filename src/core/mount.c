@@ -55,7 +55,8 @@ static bool is_own(const struct core *c, int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && (st.st_dev == c->own_dev[0] || st.st_dev == c->own_dev[1]);
+	return fstat(fd, &st) == 0 && (st.st_dev == c->own_dev[0] || st.st_dev == c->own_dev[1] ||
+				       st.st_dev == c->own_dev[2]);
 }
 
 /* Opens the directory `len` bytes of path long, making what is missing on our own tmpfs. */
@@ -87,10 +88,10 @@ static int open_dir(const struct core *c, const char *path, size_t len)
 	return fd;
 }
 
-/* Whether an error says that a host's directory is gone, or no directory, by now. */
+/* Whether an error says that a host's directory is gone, or closed to all inside. */
 static bool is_gone(int sys)
 {
-	return sys == ENOENT || sys == ENOTDIR || sys == ELOOP || sys == EROFS;
+	return sys == ENOENT || sys == ENOTDIR || sys == ELOOP || sys == EROFS || sys == EACCES;
 }
 
 /*
@@ -251,21 +252,93 @@ void mount_bind_inside(struct core *c, const char *src, const char *dst, bool is
 	mount_attach(c, tree, dst, is_dir);
 }
 
-/* Covers a path with an empty thing of its kind, mode 0, read-only (the caller sees to that). */
-void mount_mask(struct core *c, const char *dst, bool optional, uint64_t attrs)
+static const char *cover_for(mode_t mode, uint32_t flags)
 {
-	struct stat st;
-	const char *name = try_parent(c, dst, optional);
+	return S_ISDIR(mode) ? ".mask-dir" : flags & MOUNT_EMPTY ? ".mask-empty" : ".mask-file";
+}
 
+/*
+ * Covers a path with an empty thing of its kind, of mode 0 or (MOUNT_EMPTY) one
+ * that reads as empty; read-only, if `attrs` or the caller say so. A link is
+ * covered itself, never followed. Returns errno; what is not there, or where
+ * nobody inside can go, needs none and is no error if it is optional.
+ */
+int mount_mask(struct core *c, const char *dst, uint32_t flags, uint64_t attrs)
+{
+	struct attr a = {.set = attrs};
+	struct stat st;
+
+	const char *name = try_parent(c, dst, flags & MOUNT_OPTIONAL);
+	if (!name || fstatat(c->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return flags & MOUNT_OPTIONAL ? 0 : errno;
+	int tree = sys_open_tree(c->root_fd, cover_for(st.st_mode, flags),
+				 TREE_CLONE | TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+	if (tree < 0)
+		return errno;
+	int sys = 0;
+	if ((attrs && sys_mount_setattr(tree, "", AT_EMPTY_PATH, &a) < 0) ||
+	    sys_move_mount(tree, "", c->dir_fd, name, MOVE_FROM_EMPTY) < 0)
+		sys = errno;
+	(void)close(tree);
+	return sys;
+}
+
+/* What masks cover with. The mounts keep it when its names are gone. */
+static int make_covers(int root)
+{
+	return mkdirat(root, ".mask-dir", 0) < 0 || mknodat(root, ".mask-file", S_IFREG, 0) < 0 ||
+			       mknodat(root, ".mask-empty", S_IFREG | 0644, 0) < 0
+		       ? errno
+		       : 0;
+}
+
+static void remove_covers(int root)
+{
+	(void)unlinkat(root, ".mask-dir", AT_REMOVEDIR);
+	(void)unlinkat(root, ".mask-file", 0);
+	(void)unlinkat(root, ".mask-empty", 0);
+}
+
+/*
+ * While the sandbox runs. Its root is read-only for everybody in it; a copy of
+ * that mount, which nobody else has, need not be. EALREADY: it is covered;
+ * EEXIST: init is still at it, ask again.
+ */
+int mount_mask_again(struct core *c, const struct plan_mount *m)
+{
+	struct attr open = {.clear = ATTR_RDONLY};
+
+	const char *name = try_parent(c, m->dst, true);
 	if (!name)
-		return;
-	if (fstatat(c->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (optional)
-			return;
-		core_die(STAGE_MASK, errno, dst);
+		return ENOENT;
+	if (sys_is_mount_point(c->dir_fd, name))
+		return EALREADY;
+	if (faccessat(c->root_fd, "sand/logs", F_OK, 0) < 0)
+		return EEXIST;
+	int copy = sys_open_tree(c->root_fd, "", TREE_CLONE | TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (copy < 0 || sys_mount_setattr(copy, "", AT_EMPTY_PATH, &open) < 0)
+		return errno;
+	int sys = make_covers(copy);
+	if (!sys) {
+		sys = mount_mask(c, m->dst, m->flags & ~(uint32_t)MOUNT_OPTIONAL,
+				 ATTR_RDONLY | ATTR_PLAIN);
+		remove_covers(copy);
 	}
-	bool is_dir = S_ISDIR(st.st_mode);
-	mount_bind_inside(c, is_dir ? "/.mask-dir" : "/.mask-file", dst, is_dir, attrs);
+	(void)close(copy);
+	return sys;
+}
+
+/* A hidden directory in which the next mounts show something: on a tmpfs that takes their targets. */
+static void put_way(struct core *c, const struct plan_mount *m)
+{
+	static const char *const options[] = {"mode", "0111", "size", "1m", NULL};
+	struct stat st;
+
+	int fd = mount_new_fs("tmpfs", options, ATTR_PLAIN);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		core_die(STAGE_MASK, errno, m->dst);
+	mount_attach(c, fd, m->dst, true);
+	c->own_dev[2] = st.st_dev;
 }
 
 /*
@@ -294,13 +367,15 @@ int mount_pin(struct core *c, const struct plan_mount *m)
 	return sys;
 }
 
-/* Replaced on the host just now: what came in its place is pinned instead. */
-static void put_pin(struct core *c, const struct plan_mount *m)
+/* Replaced on the host just now: what came in its place is pinned or covered instead. */
+static void put_over(struct core *c, const struct plan_mount *m)
 {
-	int sys = mount_pin(c, m);
+	int sys = EINVAL;
 
-	for (int tries = 0; tries < 5 && (sys == ENOTDIR || sys == EINVAL); tries++)
-		sys = mount_pin(c, m);
+	for (int tries = 0; tries < 6 && (sys == ENOTDIR || sys == EINVAL); tries++)
+		sys = m->kind == MOUNT_PIN
+			      ? mount_pin(c, m)
+			      : mount_mask(c, m->dst, m->flags, ATTR_RDONLY | ATTR_PLAIN);
 	if (sys && !is_gone(sys))
 		core_die(STAGE_MASK, sys, m->dst);
 }
@@ -320,9 +395,8 @@ static void build_root(struct core *c)
 		core_die(STAGE_ROOT, errno, "new root");
 	if (fstat(c->root_fd, &st) < 0 || fchdir(c->root_fd) < 0)
 		core_die(STAGE_ROOT, errno, "new root");
-	c->own_dev[0] = c->own_dev[1] = st.st_dev;
-	if (mkdirat(c->root_fd, ".mask-dir", 0) < 0 ||
-	    mknodat(c->root_fd, ".mask-file", S_IFREG, 0) < 0)
+	c->own_dev[0] = c->own_dev[1] = c->own_dev[2] = st.st_dev;
+	if (make_covers(c->root_fd))
 		core_die(STAGE_ROOT, errno, "masks");
 }
 
@@ -385,10 +459,13 @@ static void put(struct core *c, const struct plan_mount *m, size_t i)
 		put_bind(c, m, i);
 		break;
 	case MOUNT_MASK:
-		mount_mask(c, m->dst, m->flags & MOUNT_OPTIONAL, ATTR_RDONLY | ATTR_PLAIN);
+		if (m->flags & MOUNT_WAY)
+			put_way(c, m);
+		else
+			put_over(c, m);
 		break;
 	case MOUNT_PIN:
-		put_pin(c, m);
+		put_over(c, m);
 		break;
 	case MOUNT_KINDS:
 		break;
@@ -438,6 +515,8 @@ void mount_build(struct core *c)
 /* The second part, on top of the first. */
 void mount_build_more(struct core *c)
 {
+	struct attr ro = {.set = ATTR_RDONLY};
+
 	for (size_t i = 0; i < c->more->mount_count; i++) {
 		const struct plan_mount *m = &c->more->mounts[i];
 		if (m->flags & MOUNT_SYSTEM)
@@ -445,6 +524,13 @@ void mount_build_more(struct core *c)
 		put(c, m, c->p->mount_count + i);
 	}
 	forget_dir(c);
+	for (size_t i = 0; i < c->more->mount_count; i++) {
+		const struct plan_mount *m = &c->more->mounts[i];
+		/* It has all its targets now. */
+		if ((m->flags & MOUNT_WAY) &&
+		    sys_mount_setattr(c->root_fd, m->dst + 1, AT_SYMLINK_NOFOLLOW, &ro) < 0)
+			core_die(STAGE_MASK, errno, m->dst);
+	}
 }
 
 /* Steps into the new root, lets go of the old one and makes the new one read-only. */
@@ -452,9 +538,7 @@ void mount_pivot(struct core *c)
 {
 	struct attr ro = {.set = ATTR_RDONLY};
 
-	(void)unlinkat(c->root_fd, ".mask-dir",
-		       AT_REMOVEDIR); /* the mounts keep what they cover with */
-	(void)unlinkat(c->root_fd, ".mask-file", 0);
+	remove_covers(c->root_fd);
 	if (fchdir(c->root_fd) < 0 || sys_pivot_root(".", ".") < 0)
 		core_die(STAGE_PIVOT, errno, "pivot_root");
 	if (umount2(".", MNT_DETACH) < 0)

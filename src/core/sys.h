@@ -45,6 +45,15 @@ static inline int sys_open_tree(int dir, const char *path, unsigned int flags)
 	return (int)syscall(SYS_open_tree, dir, path, flags);
 }
 
+/* STATX_ATTR_MOUNT_ROOT (Linux 5.8), in the second word of struct statx. */
+static inline int sys_is_mount_point(int dir, const char *path)
+{
+	uint64_t words[32];
+
+	return syscall(SYS_statx, dir, path, AT_SYMLINK_NOFOLLOW, 0, words) == 0 &&
+	       (words[1] & 0x2000);
+}
+
 static inline int sys_move_mount(int from, const char *from_path, int to, const char *to_path,
 				 unsigned int flags)
 {

@@ -238,7 +238,7 @@ int launch_release_more(struct launch *l, int ctl, int plan)
 /*
  * When somebody outside replaces a file by rename, the kernel drops the mounts
  * that stood on it, in every namespace. A child of ours enters the sandbox's
- * user and mount namespaces and pins what lies at the path now, by the same code
+ * user and mount namespaces and pins or covers what lies at the path now, by the same code
  * as at the start: it keeps no right of the host that the command could take
  * over, is not in the command's pid namespace, and ends at once.
  */
@@ -252,14 +252,16 @@ static int pin_there(const struct launch *l, const struct plan_mount *m)
 		return errno;
 	ns_enter_ids(&c);
 	c.root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return c.root_fd < 0 ? errno : mount_pin(&c, m);
+	if (c.root_fd < 0)
+		return errno;
+	return m->kind == MOUNT_MASK ? mount_mask_again(&c, m) : mount_pin(&c, m);
 }
 
 int launch_pin_again(const struct launch *l, uint32_t mount)
 {
 	int status = 0;
 
-	if (mount >= l->p->mount_count || l->p->mounts[mount].kind != MOUNT_PIN || l->mount_ns < 0)
+	if (mount >= l->p->mount_count || l->p->mounts[mount].kind < MOUNT_MASK || l->mount_ns < 0)
 		return EINVAL;
 	pid_t child = fork();
 	if (child == 0)

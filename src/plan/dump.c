@@ -26,8 +26,10 @@ static const struct word plan_words[] = {
 };
 
 static const struct word mount_words[] = {
-	{MOUNT_WRITE, "writable"}, {MOUNT_OPTIONAL, "optional"},   {MOUNT_IDMAP, "idmap"},
-	{MOUNT_IDENT, "ident"},    {MOUNT_DIRECTORY, "directory"}, {MOUNT_SYSTEM, "system"},
+	{MOUNT_WRITE, "writable"},      {MOUNT_OPTIONAL, "optional"},
+	{MOUNT_IDMAP, "idmap"},         {MOUNT_IDENT, "ident"},
+	{MOUNT_DIRECTORY, "directory"}, {MOUNT_SYSTEM, "system"},
+	{MOUNT_EMPTY, "empty"},         {MOUNT_WAY, "way"},
 };
 
 static const char *const cgroup_words[CGROUP_ROLES] = {"v1-memory", "v1-pids", "v1-cpu", "v2"};

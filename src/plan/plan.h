@@ -28,7 +28,7 @@
 
 /* Limits of a plan; a decoder refuses what is over them. */
 #define MAX_PLAN_BYTES (8u << 20) /* argv and environment are at most 6 MiB on Linux */
-#define MAX_PLAN_MOUNTS 4608u     /* 512, and 4,096 pins; far below fs.mount-max (100,000) */
+#define MAX_PLAN_MOUNTS 5632u     /* 512, 4,096 pins, 1,024 for masks; fs.mount-max is 100,000 */
 #define MAX_PLAN_STRINGS 2097152u /* argv or environment entries */
 #define MAX_PLAN_PATH 4096u       /* PATH_MAX, its NUL included */
 #define MAX_PLAN_FILE 65536u      /* content of one made file */
@@ -61,8 +61,10 @@ enum plan_mount_flag {
 	MOUNT_IDENT = 1u << 3,     /* must be the file with this dev and ino */
 	MOUNT_DIRECTORY = 1u << 4, /* `src` is a directory */
 	MOUNT_SYSTEM = 1u << 5,    /* read-only part of the system; all of these come first */
+	MOUNT_EMPTY = 1u << 6,     /* of a mask: a file reads as empty instead of not at all */
+	MOUNT_WAY = 1u << 7,       /* of a mask: a directory in which later mounts lie */
 };
-#define MOUNT_FLAGS_ALL 0x3fu
+#define MOUNT_FLAGS_ALL 0xffu
 
 struct plan_mount {
 	uint32_t kind;

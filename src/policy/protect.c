@@ -210,7 +210,7 @@ enum protect_class protect_name(struct protect_dir dir, const char *parent, cons
 {
 	char folded[PROTECT_FOLD];
 
-	if (dir.place == PLACE_INNER)
+	if (dir.place == PLACE_INNER || dir.place == PLACE_NAMED)
 		return PROTECT_NONE;
 	if (dir.role == ROLE_REMOTES)
 		return PROTECT_REMOTE;
@@ -249,17 +249,25 @@ static bool is_hex_pair(const char *name)
 	return strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2;
 }
 
+/* Trees of packages that nobody edits: far more files than a project has. */
+static const char *const skipped[] = {"node_modules", ".venv", "target", NULL};
+static const char *const quiet[] = {"vendor", "dist", "build", NULL};
+
+bool protect_is_quiet(const char *name)
+{
+	return is_one_of(name, skipped) || is_one_of(name, quiet) || strcmp(name, ".git") == 0;
+}
+
 bool protect_child(struct protect_dir dir, const char *name, struct protect_dir *ret)
 {
-	/* Trees of packages that nobody edits: far more files than a project has. */
-	static const char *const skipped[] = {"node_modules", ".venv", "target", NULL};
-	static const char *const quiet[] = {"vendor", "dist", "build", NULL};
 	static const char *const git_skipped[] = {"lfs", NULL};
 	char folded[PROTECT_FOLD];
 
 	if (!protect_fold(name, folded))
 		folded[0] = '\0';
 	*ret = (struct protect_dir){.place = dir.place, .role = ROLE_NONE};
+	if (dir.place == PLACE_NAMED)
+		return true;
 	if (dir.place == PLACE_INNER)
 		return !is_one_of(name, skipped);
 	if (strcmp(folded, ".git") == 0) {

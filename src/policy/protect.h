@@ -35,6 +35,7 @@ enum protect_place {
 	PLACE_QUIET, /* below vendor, dist or build: only git's names */
 	PLACE_GIT,   /* inside a git directory: only git's names */
 	PLACE_INNER, /* inside a protected directory: only links */
+	PLACE_NAMED, /* below what is left out, but a pattern of masks names it: nothing */
 	PLACES,
 };
 
@@ -71,6 +72,9 @@ enum protect_class protect_name(struct protect_dir dir, const char *parent, cons
 
 /* What the directory `name` in `dir` is. False: nothing in it counts, do not look. */
 bool protect_child(struct protect_dir dir, const char *name, struct protect_dir *ret);
+
+/* Directories whose files are not looked at unless a pattern names them: `vendor`, `.git`, … */
+bool protect_is_quiet(const char *name);
 
 /*
  * The names that make a directory a git directory, or one that a linked worktree

@@ -14,6 +14,7 @@
 #include "base/term.h"
 #include "policy/gitid.h"
 #include "policy/look.h"
+#include "policy/pattern.h"
 
 #define SHOWN 512
 
@@ -152,6 +153,15 @@ int view_pin(struct view *v, const char *path, uint32_t flags, struct err *e)
 		   e);
 }
 
+int view_mask(struct view *v, const char *path, uint32_t flags, struct err *e)
+{
+	return add(v,
+		   (struct plan_mount){.kind = MOUNT_MASK,
+				       .flags = flags | MOUNT_OPTIONAL,
+				       .dst = path},
+		   e);
+}
+
 bool view_covers(const struct view *v, const char *path)
 {
 	for (size_t i = 0; i < v->n; i++)
@@ -254,8 +264,16 @@ static int put_grant(struct view *v, const struct resolved *r, bool write, uint8
 	g->st = r->st;
 	g->write = write;
 	g->layer = layer;
-	g->linked = false;
+	g->linked = g->narrow = false;
 	return 0;
+}
+
+static struct grant *granted(struct view *v, const char *path)
+{
+	for (size_t i = 0; i < v->grant_count; i++)
+		if (strcmp(v->grants[i].path, path) == 0)
+			return &v->grants[i];
+	return NULL;
 }
 
 static int add_grants(struct view *v, const struct strlist *list, bool write,
@@ -267,6 +285,8 @@ static int add_grants(struct view *v, const struct strlist *list, bool write,
 	struct resolved r;
 
 	for (size_t i = 0; i < list->n; i++) {
+		if (!write && pattern_is(list->v[i]))
+			continue; /* of what is shown anyway: the guard's */
 		writable_places(v, src, &writable);
 		if (resolve_path(list->v[i], who->cwd, &writable, &r, e) < 0)
 			return err_wrap(e, "%s", option);
@@ -305,7 +325,11 @@ static int add_rule(struct view *v, const struct path_rule *rule, const struct r
 	memcpy(shown + strlen(shown), ":", 2);
 	if (check_grant(&r, shown, e) < 0 || refused_check(refused, shown, &r, e) < 0)
 		return -1;
-	return put_grant(v, &r, rule->access == ACCESS_WRITE, rule->layer, e);
+	if (put_grant(v, &r, rule->access == ACCESS_WRITE, rule->layer, e) < 0)
+		return -1;
+	struct grant *g = granted(v, r.path);
+	g->narrow = g->layer == rule->layer && rule->narrow;
+	return 0;
 }
 
 static int add_rules(struct view *v, const struct request *req, bool write,
@@ -400,7 +424,8 @@ int view_add_places(struct view *v, const struct request *req, const struct sour
 {
 	bool read_only = req->mode == MODE_READ_ONLY;
 	size_t first = v->n;
-	uint32_t write = read_only ? 0 : MOUNT_WRITE;
+	const struct grant *of_source = src->given ? granted(v, src->path) : NULL;
+	uint32_t write = read_only || (of_source && !of_source->write) ? 0 : MOUNT_WRITE;
 	uint32_t map = ids->idmap ? MOUNT_IDMAP : 0;
 
 	if (src->given && is_source_closed(v, src))

@@ -15,6 +15,7 @@ struct grant {
 	struct stat st;
 	uint8_t layer; /* enum policy_layer: who says so */
 	bool write;
+	bool narrow; /* of a file that can only narrow: it shows nothing that is hidden */
 	bool linked; /* not asked for: the git directory that the source's `.git` names */
 };
 
@@ -68,6 +69,9 @@ void view_release(struct view *v);
 
 /* What lies at `path` is bound over itself, read-only unless `flags` has MOUNT_WRITE. */
 NODISCARD int view_pin(struct view *v, const char *path, uint32_t flags, struct err *e);
+
+/* What lies at `path` is hidden: MOUNT_EMPTY, MOUNT_WAY. Nothing happens if it is not there. */
+NODISCARD int view_mask(struct view *v, const char *path, uint32_t flags, struct err *e);
 
 /* For the parts of the view (view_etc.c, toolchain.c). `dst` NULL: the same path as src. */
 NODISCARD int view_bind(struct view *v, const char *src, const char *dst, uint32_t flags,

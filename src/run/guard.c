@@ -261,17 +261,21 @@ struct guard_root *guard_add_root(struct guard *g, const char *path, struct prot
 /* Unless it lies in one that is guarded already. */
 static void add_root(struct guard *g, const char *path, struct protect_dir kind)
 {
-	if (!guard_root_of(g, path))
+	const struct guard_root *r = guard_root_of(g, path);
+
+	if (!r || r->quiet)
 		(void)guard_add_root(g, path, kind);
 }
 
-static void find_roots(struct guard *g, const struct request *req)
+static void find_roots(struct guard *g)
 {
 	static const struct protect_dir tree = {.place = PLACE_TREE, .role = ROLE_NONE};
 	static const struct protect_dir git = {.place = PLACE_GIT, .role = ROLE_GITDIR};
 
-	if (g->src->given && req->mode == MODE_WORKSPACE_WRITE)
+	if (g->src->given)
 		add_root(g, g->src->path, tree);
+	if (g->root_count)
+		g->roots[0].quiet = g->read_only;
 	for (size_t i = 0; i < g->view->grant_count; i++) {
 		const struct grant *gr = &g->view->grants[i];
 		if (gr->write && S_ISDIR(gr->st.st_mode))
@@ -362,9 +366,10 @@ static int make_up(struct guard *g, struct guard_root *r, struct err *e)
 
 static bool is_worth_saving(const struct inventory *inv, const struct inventory *old)
 {
-	return !inv->full &&
+	return !inv->full && !inv->hits_full &&
 	       (inv->read > 16 || inv->read > inv->dir_count / 50 || !old ||
-		inv->find_count != old->find_count || inv->inside_count != old->inside_count);
+		inv->find_count != old->find_count || inv->hit_count != old->hit_count ||
+		inv->pattern_count != old->pattern_count || inv->inside_count != old->inside_count);
 }
 
 /*
@@ -386,13 +391,94 @@ static void suspect(struct guard_root *r, const struct inventory *old)
 	nameset_release(&was);
 }
 
+static struct inventory_root root_of(const struct guard *g, const struct guard_root *r)
+{
+	return (struct inventory_root){.fd = r->fd,
+				       .kind = r->kind,
+				       .name = guard_root_name(r),
+				       .path = r->path,
+				       .ask = &g->masks.ask};
+}
+
+static int refuse_full(const struct guard_root *r, struct err *e)
+{
+	(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
+		      "%s has too many directories or protected names (or some that cannot be "
+		      "opened): not all of them can be guarded",
+		      r->path);
+	return err_hint(e, "use a source that is smaller");
+}
+
+/* In a place that a command cannot write nothing is protected: only what is masked counts. */
+static void forget_finds(struct inventory *inv)
+{
+	inv->find_count = 0;
+	for (uint32_t i = 0; i < inv->dir_count; i++)
+		inv->dirs[i].finds = inv->dirs[i].find = 0;
+}
+
+/*
+ * A source that is read-only inside. What is kept for it is what calls that write
+ * start from: written only while there is none, and if none has been meanwhile.
+ */
+static int begin_quiet(struct guard *g, struct guard_root *r, int state, struct err *e)
+{
+	struct inventory old = {.read = 0};
+	struct stat then = {.st_ino = 0};
+	struct stat now = {.st_ino = 0};
+	bool have = state >= 0 && inventory_load(state, r->file, &old);
+	bool same = false;
+
+	(void)fstatat(state, r->file, &then, 0);
+	struct inventory_root root = root_of(g, r);
+	if (inventory_scan(&root, have ? &old : NULL, 0, &r->before, &same, e) < 0)
+		return -1;
+	if (same) {
+		r->before = old;
+		forget_finds(&r->before);
+		return 0;
+	}
+	if (state >= 0 && is_worth_saving(&r->before, have ? &old : NULL)) {
+		AUTO_FD int lock = guard_state_lock(r, state);
+		(void)fstatat(state, r->file, &now, 0);
+		if (guard_is_idle(lock) && now.st_ino == then.st_ino)
+			inventory_save(state, r->file, &r->before);
+	}
+	inventory_release(&old);
+	if (r->before.full)
+		return refuse_full(r, e);
+	forget_finds(&r->before);
+	return 0;
+}
+
+int guard_scan_again(struct guard *g, struct err *e)
+{
+	for (size_t i = 0; i < g->root_count; i++) {
+		struct guard_root *r = &g->roots[i];
+		struct inventory_root root = root_of(g, r);
+		struct inventory now;
+		if (inventory_scan(&root, &r->before, 0, &now, NULL, e) < 0)
+			return -1;
+		inventory_release(&r->before);
+		r->before = now;
+		if (now.full)
+			return refuse_full(r, e);
+		if (r->quiet)
+			forget_finds(&r->before);
+	}
+	return 0;
+}
+
 static int begin_root(struct guard *g, struct guard_root *r, int state, struct err *e)
 {
 	struct inventory old = {.read = 0};
+	if (r->quiet)
+		return begin_quiet(g, r, state, e);
 	bool killed = state >= 0 && guard_begin_count(r, state);
 	bool have = state >= 0 && inventory_load(state, r->file, &old);
 	int rc = 0;
 
+	r->killed = killed;
 	if (killed && have) {
 		/* Its tree ends with it, by the kernel, but not before we get here. */
 		(void)nanosleep(&(struct timespec){.tv_nsec = KILLED_NS}, NULL);
@@ -402,7 +488,7 @@ static int begin_root(struct guard *g, struct guard_root *r, int state, struct e
 		r->before = (struct inventory){.read = 0};
 	}
 	bool same = false;
-	struct inventory_root root = {r->fd, r->kind, guard_root_name(r)};
+	struct inventory_root root = root_of(g, r);
 	if (rc == 0)
 		rc = inventory_scan(&root, have ? &old : NULL, 0, &r->before, &same, e);
 	if (same) {
@@ -410,13 +496,8 @@ static int begin_root(struct guard *g, struct guard_root *r, int state, struct e
 		r->before.read = 0;
 		return 0;
 	}
-	if (rc == 0 && r->before.full) {
-		(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
-			      "%s has too many directories or protected names (or some that cannot "
-			      "be opened): not all of them can be guarded",
-			      r->path);
-		rc = err_hint(e, "use --mode read-only, or a source that is smaller");
-	}
+	if (rc == 0 && r->before.full)
+		rc = refuse_full(r, e);
 	if (rc == 0 && have && !r->alone && !old.full)
 		suspect(r, &old);
 	if (rc == 0 && state >= 0 && r->alone && is_worth_saving(&r->before, have ? &old : NULL))
@@ -461,25 +542,32 @@ int guard_begin(const struct guard_order *o, struct guard **ret, struct err *e)
 	g->inotify = -1;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	g->begin_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - TICK_NS;
+	g->read_only = o->req->mode != MODE_WORKSPACE_WRITE;
 	quarantine_init(&g->quarantine, o->who, o->session);
-	find_roots(g, o->req);
-	if (!g->root_count && g->link->why[0] == '\0') {
+	find_roots(g);
+	int rc = masks_begin(g, o->req, e);
+	if (rc == 0 && !g->root_count && g->link->why[0] == '\0' && !masks_have_rules(g)) {
 		guard_free(g);
 		return 0;
 	}
 	AUTO_FD int state = guard_open_state(g);
-	int rc = 0;
-	guard_read_links(g, state);
+	if (!g->read_only)
+		guard_read_links(g, state);
+	masked_load(g, state);
 	for (size_t i = 0; i < g->root_count && rc == 0; i++)
 		rc = begin_root(g, &g->roots[i], state, e);
+	for (size_t i = 0; i < g->root_count && rc == 0; i++)
+		guard_open_repos(g, &g->roots[i]);
+	if (rc == 0)
+		rc = masks_add(g, e);
+	masked_save(g, state); /* should this process be killed, the next knows them */
 	for (size_t i = 0; i < g->root_count && rc == 0; i++) {
 		if (!learn(g, &g->roots[i]))
 			rc = err_set(e, ERR_INTERNAL, "out of memory");
 	}
-	for (size_t i = 0; i < g->root_count && rc == 0; i++) {
-		rc = guard_add_pins(g, &g->roots[i], e);
-		guard_open_repos(g, &g->roots[i]);
-	}
+	for (size_t i = 0; i < g->root_count && rc == 0; i++)
+		if (!g->roots[i].quiet)
+			rc = guard_add_pins(g, &g->roots[i], e);
 	if (rc < 0) {
 		guard_free(g);
 		return -1;
@@ -528,6 +616,7 @@ void guard_end(struct guard *g)
 	guard_step(g);
 	g->quarantine.live = false;
 	guard_watch_end(g);
+	masked_end(g, state);
 	guard_find_links(g, state);
 	guard_clean(g, 0, g->root_count);
 	for (size_t i = 0; i < g->root_count; i++)
@@ -538,6 +627,8 @@ void guard_end(struct guard *g)
 	tracked_deny(g);
 	for (size_t i = 0; i < g->root_count; i++) {
 		struct guard_root *r = &g->roots[i];
+		if (r->quiet)
+			continue;
 		bool last = guard_end_count(r);
 		if (last && state >= 0 && r->have_after && is_worth_saving(&r->after, &r->before))
 			inventory_save(state, r->file, &r->after);
@@ -592,6 +683,7 @@ void guard_free(struct guard *g)
 	nameset_release(&g->inside);
 	nameset_release(&g->locks);
 	quarantine_release(&g->quarantine);
+	masks_release(g);
 	free_flags(g);
 	free(g->tips);
 	free(g);

@@ -18,11 +18,17 @@
 struct guard;
 struct launch;
 
+/* Masks of one call. */
+#define MAX_MASKS 1000u
+
 enum guard_action {
-	GUARD_QUARANTINED, /* moved away */
-	GUARD_REPROTECTED, /* replaced from outside; read-only again */
-	GUARD_REPLACED,    /* replaced from outside; only seen at the end */
-	GUARD_STUCK,       /* could not be moved: it is still there */
+	GUARD_QUARANTINED,    /* moved away */
+	GUARD_REPROTECTED,    /* replaced from outside; read-only again */
+	GUARD_REPLACED,       /* replaced from outside; only seen at the end */
+	GUARD_STUCK,          /* could not be moved: it is still there */
+	GUARD_MASK_REAPPLIED, /* a masked file was replaced from outside; masked again */
+	GUARD_MASK_LOST,      /* … and could not be masked again */
+	GUARD_MASK_MOVED,     /* a masked file has another place now; it stays masked there */
 };
 
 struct guard_flag {
@@ -65,6 +71,16 @@ void guard_step(struct guard *g);  /* something can be read */
 void guard_early(struct guard *g); /* every process of the command is gone: looks, moves nothing */
 void guard_end(struct guard *g);   /* every process of the sandbox is gone */
 void guard_free(struct guard *g);
+
+/* What is hidden: below the source its path there, else absolute. */
+struct guard_mask {
+	const char *path;
+	bool empty; /* a file that reads as empty; else unreadable */
+	bool asked; /* by a rule; else by default */
+};
+bool guard_masked(const struct guard *g, size_t i, struct guard_mask *ret); /* false: no more */
+/* The command has failed: what is masked by default may be why. */
+void guard_hint_masks(struct guard *g);
 
 size_t guard_flags(const struct guard *g, const struct guard_flag **ret);
 size_t guard_denials(const struct guard *g, const struct guard_denial **ret);

@@ -378,7 +378,11 @@ static bool scan_after(struct guard *g, struct guard_root *r)
 	bool same = false;
 	bool quick = !r->have_after && !r->suspects.n && !has_open_state(g, r);
 
-	struct inventory_root root = {r->fd, r->kind, guard_root_name(r)};
+	struct inventory_root root = {.fd = r->fd,
+				      .kind = r->kind,
+				      .name = guard_root_name(r),
+				      .path = r->path,
+				      .ask = &g->masks.ask};
 	if (inventory_scan(&root, r->have_after ? &r->after : &r->before, INVENTORY_FORCE, &now,
 			   quick ? &same : NULL, &ignored) < 0) {
 		guard_lose(g, "quarantine");
@@ -399,6 +403,8 @@ void guard_early(struct guard *g)
 {
 	for (size_t i = 0; i < g->root_count; i++) {
 		struct guard_root *r = &g->roots[i];
+		if (r->quiet)
+			continue;
 		r->news = scan_after(g, r);
 		r->looked = true;
 	}
@@ -439,7 +445,7 @@ void guard_clean(struct guard *g, size_t first, size_t last)
 		moved = false;
 		for (size_t i = first; i < last; i++) {
 			struct guard_root *r = &g->roots[i];
-			moved |= clean_root(g, r);
+			moved |= !r->quiet && clean_root(g, r);
 		}
 	}
 }

@@ -34,6 +34,8 @@ struct guard_root {
 	char file[48];                /* of the inventory */
 	int lock;                     /* -1: none */
 	bool alone;                   /* no other run was alive when we began */
+	bool killed;                  /* one was killed, and this one comes next */
+	bool quiet;                   /* read-only inside: only looked through for masks */
 	struct nameset suspects;      /* paths that may be the work of another running call */
 };
 
@@ -43,6 +45,7 @@ struct guard_repo {
 	char git[PATH_TEXT];  /* its git directory, absolute */
 	int index;            /* held open: git replaces it by rename; -1: none */
 	struct stat index_st;
+	bool quiet;   /* of a root that is read-only inside */
 	char *packed; /* its packed refs, ended by NUL; NULL: none, or too many */
 };
 
@@ -54,6 +57,59 @@ struct guard_opened {
 
 struct watch;
 
+/* What is masked, and what remembers it. */
+struct mask {
+	char *path; /* absolute */
+	char *rule; /* MASK_RULE_…, with what follows */
+	bool empty, dir;
+	bool asked; /* by a rule of the caller */
+	bool hint;  /* --read of its path lifts it */
+	uint64_t dev, ino;
+	int64_t born_ns; /* birth time, 0: the file system has none */
+	uint32_t mount;  /* of the plan */
+	uint32_t again;  /* times that it was put back */
+	int sys;         /* of the last time, an errno */
+	int fd;          /* O_PATH, to find it at the end; -1: none */
+};
+#define MASK_RULE_ENV "env"
+#define MASK_RULE_SECRET "secret"
+#define MASK_RULE_PATTERN "pattern "
+#define MASK_RULE_HIDE "hide "
+
+/* A file that was masked in a call before. */
+struct mask_known {
+	uint64_t dev, ino;
+	int64_t born_ns;
+	char *rule, *path;
+	bool found; /* this time */
+};
+
+struct mask_rule {
+	char *text; /* an absolute path, or a pattern as of store/inventory.h */
+	char *told; /* as it was written */
+	bool pattern;
+	bool hide;     /* else: shown, a pattern */
+	bool narrow;   /* of a file that can only narrow: shows nothing that is hidden */
+	uint8_t layer; /* enum policy_layer */
+	bool is_dir;
+};
+
+struct masks {
+	struct mask_rule *rules;
+	size_t rule_count;
+	struct inventory_ask ask;
+	const char *patterns[MAX_INVENTORY_PATTERNS];
+	uint64_t *inos;
+	struct mask *v;
+	size_t n, cap;
+	struct nameset at;   /* absolute path → index in v */
+	struct nameset held; /* absolute paths that are read-only by rule in a writable tree → 1 */
+	struct mask_known *known;
+	size_t known_count, known_cap;
+	struct nameset inside; /* absolute paths that git knows by a command only → 1 */
+	bool changed;          /* what is kept of it */
+};
+
 struct guard {
 	const struct caller *who;
 	const struct source *src;
@@ -62,6 +118,7 @@ struct guard {
 	uint64_t search_ms; /* when the search in git's objects ends, 0: it has not begun */
 	struct view *view;
 	uint32_t idmap; /* MOUNT_IDMAP or 0, for grants */
+	bool read_only; /* the mode */
 	struct guard_root roots[MAX_GUARD_ROOTS];
 	size_t root_count;
 	size_t pin_count;
@@ -83,6 +140,7 @@ struct guard {
 	size_t tip_count;
 	struct guard_opened opened[MAX_GUARD_OPENED]; /* modes that are given back at the end */
 	size_t opened_count;
+	struct masks masks;
 	/* watching */
 	int inotify;
 	const struct launch *launch; /* NULL: no sandbox to put pins back in */
@@ -126,6 +184,8 @@ void guard_take(struct guard *g, struct guard_root *r, const char *path, const c
 /* Opens a directory as one more root; NULL: it cannot be opened, or there are too many. */
 struct guard_root *guard_add_root(struct guard *g, const char *path, struct protect_dir kind);
 const char *guard_root_name(const struct guard_root *r);
+/* Reads everything anew, as g->masks.ask has it now. */
+NODISCARD int guard_scan_again(struct guard *g, struct err *e);
 
 /* Absolute paths of a find, and of a directory; guard_put_path() is false without memory. */
 bool guard_put_path(const struct guard_root *r, const struct inventory *inv,
@@ -144,6 +204,10 @@ int guard_open_state(const struct guard *g); /* -1: nothing is kept */
 bool guard_begin_count(struct guard_root *r, int state);
 /* Whether no other call is counted: what was found may be kept for the next. */
 bool guard_end_count(struct guard_root *r);
+/* Held until it is closed: what a place's files say is read and written in turns. */
+int guard_state_lock(const struct guard_root *r, int state);
+/* Of a held lock: no call that counts is running, and none was killed. */
+bool guard_is_idle(int lock);
 /* Directories that an index has led to before, as roots. */
 void guard_read_links(struct guard *g, int state);
 /* Those that an index leads to since this call. */
@@ -179,6 +243,29 @@ bool guard_sift_hooks(struct guard *g, struct guard_root *r, const char *path, b
 /* guard_watch.c */
 void guard_watch_begin(struct guard *g);
 void guard_watch_end(struct guard *g);
+
+/* guard_masks.c: what is masked */
+NODISCARD int masks_begin(struct guard *g, const struct request *req, struct err *e);
+void masks_release(struct guard *g);
+/* After the scans, with repositories open: decides, and adds to the view. */
+NODISCARD int masks_add(struct guard *g, struct err *e);
+bool masks_have_rules(const struct guard *g);
+/* The bits of hits that a rule only lets be read. */
+uint64_t masks_read_bits(const struct guard *g, const struct inventory *inv);
+
+/* masked.c: what is remembered of them */
+void masked_load(struct guard *g, int state);
+void masked_save(struct guard *g, int state);
+void masked_end(struct guard *g, int state);
+/* Adds, or brings up to date. */
+void masked_remember(struct guard *g, const struct mask *m);
+struct mask_known *masked_find(struct guard *g, uint64_t dev, uint64_t ino, int64_t born_ns);
+/* Of what lies at the path, links not followed. */
+bool masked_identity(int dir, const char *path, struct stat *ret, int64_t *ret_born_ns);
+/* Of candidates (absolute path → any) those that git tracks get value 1. */
+void masked_tracked(struct guard *g, struct nameset *candidates);
+/* Names that git tracks since this call only, by a command: they do not count in the next. */
+void masked_note_index(struct guard *g);
 
 /* tracked.c */
 struct tracked_file {

@@ -70,7 +70,8 @@ static void add_one(struct pins *p, const char *path, bool write, const struct g
 
 static void add(struct pins *p, const char *path, bool write)
 {
-	if (!guard_is_lifted(p->g, path))
+	/* A mask can be neither written, renamed nor removed either. */
+	if (!guard_is_lifted(p->g, path) && !nameset_get(&p->g->masks.at, path, NULL))
 		add_one(p, path, write, NULL);
 }
 
@@ -396,6 +397,35 @@ static void add_main(struct pins *p)
 		add_files(p, p->r->path, names);
 }
 
+static void add_read(struct pins *p, const char *path)
+{
+	add(p, path, false);
+	p->failed |= !nameset_put(&p->g->masks.held, path, 1);
+}
+
+/* What rules make read-only in a tree that is writable: not to be undone by the host's programs. */
+static void add_reads(struct pins *p)
+{
+	const struct inventory *inv = &p->r->before;
+	uint64_t bits = masks_read_bits(p->g, inv);
+	AUTO_BUF path = BUF_INIT(64u << 20);
+
+	for (size_t i = 0; i < p->g->view->grant_count; i++) {
+		const struct grant *gr = &p->g->view->grants[i];
+		if (!gr->write && !gr->linked && strcmp(gr->path, p->r->path) != 0 &&
+		    guard_root_of(p->g, gr->path) == p->r)
+			add_read(p, gr->path);
+	}
+	for (uint32_t i = 0; bits && i < inv->hit_count; i++) {
+		if (!(inv->hits[i].bits & bits))
+			continue;
+		guard_put_dir(p->r, inv, inv->hits[i].dir, &path);
+		(void)buf_printf(&path, "/%s", inv->text + inv->hits[i].name);
+		if (!path.failed)
+			add_read(p, buf_cstr(&path));
+	}
+}
+
 /* A writable grant of something in a pinned directory lies over the pin. */
 static void add_grants(struct pins *p)
 {
@@ -479,6 +509,7 @@ int guard_add_pins(struct guard *g, struct guard_root *r, struct err *e)
 			add_find(&p, &r->before.finds[i], buf_cstr(&path));
 	}
 	add_relative(&p);
+	add_reads(&p);
 	add_grants(&p);
 	int rc = p.failed ? err_set(e, ERR_INTERNAL, "out of memory") : put_pins(&p, e);
 	for (size_t i = 0; i < p.n; i++)
@@ -615,6 +646,7 @@ void guard_open_repos(struct guard *g, struct guard_root *r)
 			continue;
 		*repo = (struct guard_repo){.index = -1};
 		memcpy(repo->git, buf_cstr(&path), path.n + 1);
+		repo->quiet = r->quiet;
 		find_work(g, repo);
 		repo->index =
 			repo->work[0] ? guard_open_file(repo->git, "index", &repo->index_st) : -1;

@@ -89,6 +89,26 @@ bool guard_begin_count(struct guard_root *r, int state)
 	return killed;
 }
 
+int guard_state_lock(const struct guard_root *r, int state)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "%s.calls", r->file);
+	int fd = openat(state, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		(void)lock_byte(fd, F_WRLCK, MUTEX_BYTE, true);
+	return fd;
+}
+
+bool guard_is_idle(int lock)
+{
+	bool idle = lock >= 0 && lock_byte(lock, F_WRLCK, ALIVE_BYTE, false) && !read_count(lock);
+
+	if (idle)
+		(void)lock_byte(lock, F_UNLCK, ALIVE_BYTE, true);
+	return idle;
+}
+
 /* Whether no other call is counted: what was found may be kept for the next. */
 bool guard_end_count(struct guard_root *r)
 {
@@ -220,7 +240,9 @@ void guard_find_links(struct guard *g, int state)
 
 	for (size_t i = 0; i < g->repo_count; i++) {
 		struct guard_repo *repo = &g->repos[i];
-		AUTO_FD int fd = repo->work[0] ? guard_open_file(repo->git, "index", &st) : -1;
+		AUTO_FD int fd = repo->work[0] && !repo->quiet
+					 ? guard_open_file(repo->git, "index", &st)
+					 : -1;
 		if (fd < 0 ||
 		    (repo->index >= 0 && st.st_ino == repo->index_st.st_ino &&
 		     st.st_size == repo->index_st.st_size &&

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -26,6 +27,7 @@
 #define TREE_EVENTS (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)
 #define MAX_DEPTH 16 /* of directories that appear below a watched one */
 #define READ_BYTES 16384u
+#define MAX_TRIES 200 /* a millisecond each, while the sandbox is built */
 
 struct watch {
 	int wd; /* -1: none */
@@ -117,12 +119,47 @@ static void watch_root(struct guard *g, const struct guard_root *r)
 	free(marks);
 }
 
+/* The directories above a path, as far as they are granted and not watched yet. */
+static void watch_above(struct guard *g, const char *path, struct nameset *seen)
+{
+	const struct guard_root *r = guard_root_of(g, path);
+	char dir[PATH_TEXT];
+
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	for (char *slash = strrchr(dir, '/'); slash && slash != dir; slash = strrchr(dir, '/')) {
+		*slash = '\0';
+		if (nameset_get(seen, dir, NULL) || (r && !path_is_below(r->path, dir)))
+			return;
+		(void)nameset_put(seen, dir, 1);
+		add_watch(g, (struct watch){.path = dir, .kind = {.place = PLACE_TREE}},
+			  TREE_EVENTS);
+		if (!r)
+			return;
+	}
+}
+
+static void watch_masks(struct guard *g)
+{
+	struct nameset seen = {.n = 0};
+
+	for (size_t i = 0; i < g->watch_cap; i++)
+		if (g->watches[i].wd >= 0)
+			(void)nameset_put(&seen, g->watches[i].path, 1);
+	for (size_t i = 0; i < g->masks.n; i++)
+		watch_above(g, g->masks.v[i].path, &seen);
+	for (size_t i = 0; i < g->masks.held.cap; i++)
+		if (g->masks.held.v[i])
+			watch_above(g, g->masks.held.v[i], &seen);
+	nameset_release(&seen);
+}
+
 void guard_watch_begin(struct guard *g)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < g->root_count; i++)
 		any |= g->roots[i].before.find_count > 0;
+	any |= g->masks.n > 0 || g->masks.held.n > 0;
 	if (!any)
 		return;
 	g->quarantine.live = true;
@@ -133,6 +170,7 @@ void guard_watch_begin(struct guard *g)
 	}
 	for (size_t i = 0; i < g->root_count; i++)
 		watch_root(g, &g->roots[i]);
+	watch_masks(g);
 }
 
 void guard_watch_end(struct guard *g)
@@ -175,6 +213,32 @@ static void on_pin(struct guard *g, const char *path, uint32_t mount)
 			   "replaced from outside while the call ran; read-only again, but in "
 			   "between the command could write it",
 			   NULL);
+}
+
+/* The host has put something at a masked name: the kernel has dropped the mask, whatever it is. */
+static void on_mask(struct guard *g, struct mask *m)
+{
+	if (!g->launch)
+		return; /* the sandbox is over */
+	int sys = launch_pin_again(g->launch, m->mount);
+
+	/* The sandbox is just being built. */
+	for (int tries = 0; sys == EEXIST && tries < MAX_TRIES; tries++) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		sys = launch_pin_again(g->launch, m->mount);
+	}
+	if (sys == ENOENT || sys == EALREADY)
+		return; /* gone again: there is another event; or it was moved with its directory */
+	m->again++;
+	m->sys = sys;
+}
+
+static bool is_above_mask(const struct guard *g, const char *path)
+{
+	for (size_t i = 0; i < g->masks.n; i++)
+		if (path_is_below(path, g->masks.v[i].path))
+			return true;
+	return false;
 }
 
 static void on_new_dir(struct guard *g, struct guard_root *r, const struct watch *w,
@@ -269,6 +333,11 @@ static void on_name(struct guard *g, const struct watch *w, uint32_t mask, const
 	if (buf_printf(&path, "%s/%s", w->path, name) < 0)
 		return;
 	const char *p = buf_cstr(&path);
+	if (nameset_get(&g->masks.at, p, &mount)) {
+		if (mask & (IN_CREATE | IN_MOVED_TO))
+			on_mask(g, &g->masks.v[mount]);
+		return;
+	}
 	struct guard_root *r = guard_root_of(g, p);
 	if (!r)
 		return;
@@ -345,7 +414,7 @@ static void on_new_dir(struct guard *g, struct guard_root *r, const struct watch
 		return;
 	bool counts = protect_child(w->kind, name, &n.kind);
 	n.hooks = git && protect_name(w->kind, "", name) == PROTECT_HOOKS;
-	n.swapped = !git && (w->swapped || is_above_pin(g, path));
+	n.swapped = !git && (w->swapped || is_above_pin(g, path) || is_above_mask(g, path));
 	bool role =
 		n.kind.role != ROLE_NONE && n.kind.role != ROLE_REFS && n.kind.role != ROLE_OBJECTS;
 	if (!n.hooks && !n.swapped && !(counts && git && (role || n.kind.role == ROLE_OBJECTS)))

@@ -279,6 +279,9 @@ static void write_changes(const struct job *j, struct json *o)
 		[GUARD_REPROTECTED] = "reprotected",
 		[GUARD_REPLACED] = "replaced",
 		[GUARD_STUCK] = "stuck",
+		[GUARD_MASK_REAPPLIED] = "mask.reapplied",
+		[GUARD_MASK_LOST] = "mask.lost",
+		[GUARD_MASK_MOVED] = "mask.moved",
 	};
 	const struct guard_flag *f = NULL;
 	size_t n = j->guard ? guard_flags(j->guard, &f) : 0;
@@ -332,6 +335,21 @@ static void write_policy(const struct job *j, struct json *o)
 	json_arr_end(o);
 }
 
+static void write_masked(const struct job *j, struct json *o)
+{
+	struct guard_mask m;
+
+	json_key(o, "masked");
+	json_arr_begin(o);
+	for (size_t i = 0; j->guard && guard_masked(j->guard, i, &m); i++) {
+		json_obj_begin(o);
+		put_text(o, "path", m.path);
+		json_kv_str(o, "as", m.empty ? "empty" : "unreadable");
+		json_obj_end(o);
+	}
+	json_arr_end(o);
+}
+
 static void write_sandbox(const struct job *j, struct json *o)
 {
 	char hash[JOB_HASH_TEXT];
@@ -354,9 +372,7 @@ static void write_sandbox(const struct job *j, struct json *o)
 	json_kv_str(o, "runs_as", j->runs_as);
 	write_enforced(j, o);
 	write_grades(j, o);
-	json_key(o, "masked");
-	json_arr_begin(o);
-	json_arr_end(o);
+	write_masked(j, o);
 	write_policy(j, o);
 	bool hashed = j->plan.argc && job_hash_policy(j, hash, &ignored) == 0;
 	json_kv_str(o, "policy_sha256", hashed ? hash : NULL);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "store/hits.h"
 #include "store/stats.h"
 
 #define MAX_RELATIVE 2048u /* bytes of a name below a base; then a new base is opened */
@@ -46,10 +47,11 @@ struct scan {
 	const struct inventory *old;
 	struct inventory *out;
 	const struct stats *stats; /* of the old inventory's directories */
+	struct hits *hits;
 	struct buf path, names;
 	struct frame *stack;
 	size_t depth, cap;
-	size_t dir_cap, find_cap, tip_cap, text_cap;
+	size_t dir_cap, find_cap, hit_cap, tip_cap, text_cap;
 	int base; /* paths are relative to it, from base_len on */
 	size_t base_len;
 	uint64_t root_dev;
@@ -137,6 +139,50 @@ static struct inventory_find *add_find(struct scan *s, uint32_t dir, const char 
 	return f;
 }
 
+static void add_hit(struct scan *s, uint32_t dir, const char *name,
+		    const struct inventory_hit *like)
+{
+	struct inventory *out = s->out;
+
+	if (out->hit_count == MAX_INVENTORY_HITS) {
+		out->hits_full = true;
+		return;
+	}
+	uint32_t text = add_text(s, name);
+	if (text == INVENTORY_NONE)
+		return;
+	if (!grow((void **)&out->hits, &s->hit_cap, out->hit_count, sizeof(*out->hits))) {
+		s->memory = true;
+		return;
+	}
+	struct inventory_hit *h = &out->hits[out->hit_count++];
+	*h = *like;
+	h->dir = dir;
+	h->name = text;
+	out->dirs[dir].hits++;
+}
+
+/* Whether it is to be masked, or may be: then it is kept. */
+static void try_hit(struct scan *s, int fd, uint32_t dir, const struct dirent64 *d,
+		    unsigned char type)
+{
+	const struct inventory_dir *in = &s->out->dirs[dir];
+	struct hits_name n = {.place = in->place,
+			      .dir = buf_cstr(&s->path),
+			      .own = s->out->text + in->name,
+			      .name = d->d_name,
+			      .type = type,
+			      .ino = d->d_ino};
+	struct inventory_hit h = {.bits = hits_bits(s->hits, &n), .type = type};
+	struct stat st;
+
+	if (!h.bits || fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	h.dev = st.st_dev;
+	h.ino = st.st_ino;
+	add_hit(s, dir, d->d_name, &h);
+}
+
 static void add_tip(struct scan *s, uint32_t dir, const struct inventory_oid *oid)
 {
 	struct inventory *out = s->out;
@@ -217,6 +263,7 @@ static bool collect(struct scan *s, int fd, uint32_t dir, unsigned int *ret_layo
 				type = fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0
 					       ? (unsigned char)DT_REG
 					       : (unsigned char)IFTODT(st.st_mode);
+			try_hit(s, fd, dir, d, type);
 			*ret_layout |= protect_layout_bit(d->d_name);
 			if (!may_count(s, dir, d->d_name, type))
 				continue;
@@ -271,6 +318,16 @@ static bool child_of(const struct inventory_dir *d, enum protect_class c, const 
 	return true;
 }
 
+/* Or because a pattern names it. */
+static bool is_walked(const struct scan *s, const struct inventory_dir *d, enum protect_class c,
+		      const char *name, struct protect_dir *ret)
+{
+	if (child_of(d, c, name, ret))
+		return true;
+	*ret = (struct protect_dir){.place = PLACE_NAMED};
+	return hits_enter(s->hits, name);
+}
+
 /*
  * Sorts what was read: finds and tips are kept, names of directories to walk stay
  * in the arena from `start` on, all else goes.
@@ -293,7 +350,7 @@ static void sort_out(struct scan *s, int fd, uint32_t dir, size_t start)
 		if (type == DT_REG && s->out->dirs[dir].role == ROLE_REFS)
 			read_ref(s, fd, dir, name);
 		d = &s->out->dirs[dir];
-		if (type == DT_DIR && child_of(d, c, name, &child)) {
+		if (type == DT_DIR && is_walked(s, d, c, name, &child)) {
 			memmove(s->names.p + keep, name, len);
 			keep += len;
 		}
@@ -344,7 +401,8 @@ static bool read_dir(struct scan *s, uint32_t dir)
 	s->out->full = false;
 	bool whole = collect(s, fd, dir, &layout);
 	/* Objects and refs make a git directory wherever they lie, even below another one's. */
-	if (protect_layout_is_git(layout) && d->given != ROLE_REMOTES && d->place != PLACE_INNER)
+	if (protect_layout_is_git(layout) && d->given != ROLE_REMOTES && d->place != PLACE_INNER &&
+	    d->place != PLACE_NAMED)
 		d->role = ROLE_GITDIR;
 	sort_out(s, fd, dir, start);
 	whole = whole && !s->out->full;
@@ -375,6 +433,8 @@ static void copy_known(struct scan *s, uint32_t old, uint32_t dir)
 		(void)add_find(s, dir, s->old->text + f->name, (enum protect_class)f->class,
 			       f->type, &st);
 	}
+	for (uint32_t i = o->hit; i < o->hit + o->hits; i++)
+		add_hit(s, dir, s->old->text + s->old->hits[i].name, &s->old->hits[i]);
 	for (uint32_t i = o->tip; i < o->tip + o->tips; i++)
 		add_tip(s, dir, &s->old->tips[i]);
 }
@@ -459,6 +519,7 @@ static void enter(struct scan *s, uint32_t parent, uint32_t old, const char *nam
 						.name = text,
 						.size = 1,
 						.find = out->find_count,
+						.hit = out->hit_count,
 						.tip = out->tip_count,
 						.place = kind.place,
 						.given = kind.role,
@@ -536,7 +597,7 @@ static bool next_child(struct scan *s)
 	}
 	if (f->fresh) {
 		enum protect_class c = classify(d, s->out->text + d->name, name, DT_DIR);
-		if (!child_of(d, c, name, &child))
+		if (!is_walked(s, d, c, name, &child))
 			return true;
 	} else if (s->old) { /* as its directory is what it was, so is it to it */
 		child = (struct protect_dir){.place = s->old->dirs[old].place,
@@ -623,7 +684,12 @@ int inventory_scan(const struct inventory_root *root, const struct inventory *ol
 	if (fstat(root->fd, &st) < 0)
 		return err_sys(e, "look at %s", root->name);
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	struct scan s = {.old = old && !old->full ? old : NULL, /* full: not a list of everything */
+	const struct inventory_ask *ask = root->ask;
+	struct hits hits = {.n = 0};
+	/* Full: not a list of everything. */
+	bool known = old && !old->full && !(ask && ask->all) && hits_have(old, ask);
+	struct scan s = {.old = known ? old : NULL,
+			 .hits = &hits,
 			 .out = ret,
 			 .path = BUF_INIT(64u << 20),
 			 .names = BUF_INIT(MAX_INVENTORY_TEXT),
@@ -639,6 +705,12 @@ int inventory_scan(const struct inventory_root *root, const struct inventory *ol
 		if (*ret_same)
 			return 0;
 	}
+	s.memory = !hits_merge(ret, old, ask);
+	int rc = s.memory ? 0 : hits_init(&hits, root, ret, e);
+	if (rc < 0) {
+		inventory_release(ret);
+		return -1;
+	}
 	reserve(&s);
 	if (buf_str(&s.path, "/") < 0)
 		s.memory = true; /* nothing is walked */
@@ -650,6 +722,7 @@ int inventory_scan(const struct inventory_root *root, const struct inventory *ol
 		s.memory |= !inventory_add_inside(ret, &old->inside[i]);
 	buf_release(&s.path);
 	buf_release(&s.names);
+	hits_release(&hits);
 	free(s.stack);
 	if (!s.memory)
 		return 0;
@@ -661,6 +734,8 @@ void inventory_release(struct inventory *inv)
 {
 	free(inv->dirs);
 	free(inv->finds);
+	free(inv->hits);
+	free(inv->patterns);
 	free(inv->tips);
 	free(inv->inside);
 	free(inv->text);

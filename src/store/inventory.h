@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the protected names of a tree are: its directories with the times that
+ * Where the protected names of a tree, and those to be masked, are: its directories with the times that
  * they had when they were read, so that the next look reads again only what has
  * changed. What a command could forge is not trusted: a directory stands for its
  * entries only while inode, mtime and ctime are the same, on file systems whose
@@ -21,6 +21,8 @@
 #define MAX_INVENTORY_FINDS 65536u
 #define MAX_INVENTORY_TIPS 65536u
 #define MAX_INVENTORY_INSIDE 16384u /* with more no commit counts as trusted any more */
+#define MAX_INVENTORY_HITS 65536u
+#define MAX_INVENTORY_PATTERN_BYTES 65536u
 #define MAX_INVENTORY_TEXT (256u << 20)
 #define INVENTORY_NONE UINT32_MAX
 
@@ -32,6 +34,7 @@ struct inventory_dir {
 	uint32_t size;                       /* directories of its subtree, itself included */
 	uint32_t find, finds;                /* in `finds` */
 	uint32_t tip, tips;                  /* in `tips` */
+	uint32_t hit, hits;                  /* in `hits` */
 	uint8_t place, given, role, pad;     /* role: given, or by its layout */
 };
 
@@ -43,6 +46,26 @@ struct inventory_find {
 	uint8_t pad[6];
 };
 
+/* A name that is to be masked, or may be. */
+struct inventory_hit {
+	uint64_t dev, ino;
+	uint64_t
+		bits; /* enum inventory_bit, and INVENTORY_PATTERN(i) of each pattern that it matches */
+	uint32_t dir;
+	uint32_t name;
+	uint8_t type; /* DT_… */
+	uint8_t pad[7];
+};
+
+enum inventory_bit {
+	INVENTORY_DOTENV = 1u << 0, /* policy/maskname.h */
+	INVENTORY_SECRET = 1u << 1,
+	INVENTORY_SNIFF = 1u << 2,
+	INVENTORY_WANTED = 1u << 3, /* by its inode */
+};
+#define MAX_INVENTORY_PATTERNS 56u
+#define INVENTORY_PATTERN(i) ((uint64_t)1 << (8 + (i)))
+
 /* An object's name: where a ref pointed to. */
 struct inventory_oid {
 	uint8_t bytes; /* 20 or 32 */
@@ -53,13 +76,16 @@ struct inventory_oid {
 struct inventory {
 	struct inventory_dir *dirs;
 	struct inventory_find *finds;
+	struct inventory_hit *hits;
 	struct inventory_oid *tips;   /* of loose refs */
 	struct inventory_oid *inside; /* tips that commands in sandboxes have made */
 	char *text;
-	uint32_t dir_count, find_count, tip_count, inside_count;
-	uint32_t text_count;
+	char *patterns; /* those that hits were looked for by: each ended by NUL */
+	uint32_t dir_count, find_count, hit_count, tip_count, inside_count;
+	uint32_t text_count, pattern_count, pattern_bytes;
 	uint32_t read;    /* directories that this scan had to read; not saved */
 	bool full;        /* a limit was hit: the list is not complete */
+	bool hits_full;   /* that of hits: they are not */
 	bool inside_full; /* not all tips that commands made are in `inside` */
 };
 
@@ -68,11 +94,22 @@ enum inventory_flag {
 		1u << 0, /* directories of ours without permission are opened up to be read */
 };
 
+/* What is to be masked: the same for all roots of a call. */
+struct inventory_ask {
+	const char *const *pattern; /* "**" patterns and absolute ones, pattern_split() */
+	uint32_t patterns;          /* at most MAX_INVENTORY_PATTERNS */
+	const uint64_t *ino;        /* ascending: entries with these numbers are hits, too */
+	size_t inos;
+	bool all; /* nothing is trusted: an inode may have names where nothing has changed */
+};
+
 /* What is scanned. */
 struct inventory_root {
 	int fd; /* open directory */
 	struct protect_dir kind;
-	const char *name; /* its own last name */
+	const char *name;                /* its own last name */
+	const char *path;                /* absolute, what patterns are compared with */
+	const struct inventory_ask *ask; /* NULL: nothing by pattern or number */
 };
 
 /*
@@ -92,6 +129,8 @@ void inventory_path(const struct inventory *inv, const struct inventory_find *fi
 /* A directory's path below the root, "" for the root itself, appended. */
 void inventory_dir_path(const struct inventory *inv, uint32_t dir, struct buf *out);
 const char *inventory_name(const struct inventory *inv, const struct inventory_find *find);
+/* The bits that a pattern has in hits of this inventory; 0: they were not looked for by it. */
+uint64_t inventory_pattern(const struct inventory *inv, const char *text);
 
 /* An object's name in hex at the start of a line, 40 or 64 digits. */
 bool inventory_oid_parse(const char *text, size_t n, struct inventory_oid *ret);

@@ -17,13 +17,14 @@
 #include "store/inventory.h"
 
 #define INVENTORY_MAGIC 0x49474c53u /* "SLGI" */
-#define INVENTORY_VERSION 2u /* to be raised with every change of what counts, policy/protect.c */
+#define INVENTORY_VERSION 3u /* to be raised with every change of what counts, policy/protect.c */
 
 struct header {
 	uint32_t magic, version;
-	uint32_t dir_size, find_size; /* of a structure: another build is another format */
+	uint32_t dir_size, find_size,
+		hit_size; /* of a structure: another build is another format */
 	uint32_t classes, places, roles;
-	uint32_t dirs, finds, tips, inside, text;
+	uint32_t dirs, finds, hits, tips, inside, text, patterns, pattern_bytes;
 	uint32_t full;
 };
 
@@ -58,8 +59,13 @@ static bool check_dir(const struct inventory *inv, uint32_t i)
 	if (d->find > inv->find_count || d->finds > inv->find_count - d->find ||
 	    d->tip > inv->tip_count || d->tips > inv->tip_count - d->tip)
 		return false;
+	if (d->hit > inv->hit_count || d->hits > inv->hit_count - d->hit)
+		return false;
 	for (uint32_t f = d->find; f < d->find + d->finds; f++)
 		if (inv->finds[f].dir != i)
+			return false;
+	for (uint32_t f = d->hit; f < d->hit + d->hits; f++)
+		if (inv->hits[f].dir != i)
 			return false;
 	return d->place < PLACES && d->given < ROLES && d->role < ROLES;
 }
@@ -79,12 +85,21 @@ static bool check(const struct inventory *inv)
 			return false;
 		at = i;
 	}
+	at = 0;
 	for (uint32_t i = 0; i < inv->find_count; i++) {
 		const struct inventory_find *f = &inv->finds[i];
 		if (f->dir >= inv->dir_count || !is_name(inv, f->name) ||
 		    f->class == PROTECT_NONE || f->class >= PROTECT_CLASSES)
 			return false;
 	}
+	for (uint32_t i = 0; i < inv->hit_count; i++)
+		if (inv->hits[i].dir >= inv->dir_count || !is_name(inv, inv->hits[i].name))
+			return false;
+	for (uint32_t i = 0; i < inv->pattern_bytes; i++)
+		at = inv->patterns[i] ? at : at + 1;
+	if (at != inv->pattern_count ||
+	    (inv->pattern_bytes && inv->patterns[inv->pattern_bytes - 1]))
+		return false;
 	for (uint32_t i = 0; i < inv->tip_count; i++)
 		if (inv->tips[i].bytes != 20 && inv->tips[i].bytes != 32)
 			return false;
@@ -108,11 +123,15 @@ static bool fits(const struct header *h, size_t n)
 {
 	size_t want = sizeof(*h) + (size_t)h->dirs * sizeof(struct inventory_dir) +
 		      (size_t)h->finds * sizeof(struct inventory_find) +
+		      (size_t)h->hits * sizeof(struct inventory_hit) + h->pattern_bytes +
 		      ((size_t)h->tips + h->inside) * sizeof(struct inventory_oid) + h->text;
 
 	return h->magic == INVENTORY_MAGIC && h->version == INVENTORY_VERSION &&
 	       h->dir_size == sizeof(struct inventory_dir) &&
-	       h->find_size == sizeof(struct inventory_find) && h->classes == PROTECT_CLASSES &&
+	       h->find_size == sizeof(struct inventory_find) &&
+	       h->hit_size == sizeof(struct inventory_hit) && h->hits <= MAX_INVENTORY_HITS &&
+	       h->patterns <= MAX_INVENTORY_PATTERNS &&
+	       h->pattern_bytes <= MAX_INVENTORY_PATTERN_BYTES && h->classes == PROTECT_CLASSES &&
 	       h->places == PLACES && h->roles == ROLES && h->dirs > 0 &&
 	       h->dirs <= MAX_INVENTORY_DIRS && h->finds <= MAX_INVENTORY_FINDS &&
 	       h->tips <= MAX_INVENTORY_TIPS && h->inside <= MAX_INVENTORY_INSIDE &&
@@ -133,13 +152,18 @@ bool inventory_decode(const void *bytes, size_t n, struct inventory *ret)
 	p += sizeof(h);
 	*ret = (struct inventory){.dir_count = h.dirs,
 				  .find_count = h.finds,
+				  .hit_count = h.hits,
+				  .pattern_count = h.patterns,
+				  .pattern_bytes = h.pattern_bytes,
 				  .tip_count = h.tips,
 				  .inside_count = h.inside,
 				  .text_count = h.text,
 				  .full = h.full & 1u,
-				  .inside_full = h.full & 2u};
+				  .inside_full = h.full & 2u,
+				  .hits_full = h.full & 4u};
 	ret->dirs = copy(&p, h.dirs, sizeof(*ret->dirs));
 	ret->finds = copy(&p, h.finds, sizeof(*ret->finds));
+	ret->hits = copy(&p, h.hits, sizeof(*ret->hits));
 	ret->tips = copy(&p, h.tips, sizeof(*ret->tips));
 	if (h.inside) {
 		/* Room for all that it may hold: inventory_add_inside() counts on it. */
@@ -149,8 +173,9 @@ bool inventory_decode(const void *bytes, size_t n, struct inventory *ret)
 		p += h.inside * sizeof(*ret->inside);
 	}
 	ret->text = copy(&p, h.text, 1);
-	if (ret->dirs && ret->finds && ret->tips && ret->text && (ret->inside || !h.inside) &&
-	    check(ret))
+	ret->patterns = copy(&p, h.pattern_bytes, 1);
+	if (ret->dirs && ret->finds && ret->hits && ret->patterns && ret->tips && ret->text &&
+	    (ret->inside || !h.inside) && check(ret))
 		return true;
 	inventory_release(ret);
 	return false;
@@ -197,22 +222,29 @@ void inventory_save(int dir, const char *file, const struct inventory *inv)
 			   .version = INVENTORY_VERSION,
 			   .dir_size = sizeof(*inv->dirs),
 			   .find_size = sizeof(*inv->finds),
+			   .hit_size = sizeof(*inv->hits),
 			   .classes = PROTECT_CLASSES,
 			   .places = PLACES,
 			   .roles = ROLES,
 			   .dirs = inv->dir_count,
 			   .finds = inv->find_count,
+			   .hits = inv->hit_count,
+			   .patterns = inv->pattern_count,
+			   .pattern_bytes = inv->pattern_bytes,
 			   .tips = inv->tip_count,
 			   .inside = inv->inside_count,
 			   .text = inv->text_count,
-			   .full = inv->full | (inv->inside_full ? 2u : 0u)};
+			   .full = inv->full | (inv->inside_full ? 2u : 0u) |
+				   (inv->hits_full ? 4u : 0u)};
 	struct iovec parts[] = {
 		{&h, sizeof(h)},
 		{inv->dirs, inv->dir_count * sizeof(*inv->dirs)},
 		{inv->finds, inv->find_count * sizeof(*inv->finds)},
+		{inv->hits, inv->hit_count * sizeof(*inv->hits)},
 		{inv->tips, inv->tip_count * sizeof(*inv->tips)},
 		{inv->inside, inv->inside_count * sizeof(*inv->inside)},
 		{inv->text, inv->text_count},
+		{inv->patterns, inv->pattern_bytes},
 	};
 
 	(void)snprintf(temporary, sizeof(temporary), "%s.%d", file, (int)getpid());

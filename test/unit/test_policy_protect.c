@@ -247,9 +247,9 @@ START_TEST(git_everywhere)
 			for (size_t i = 0; i < ARRAY_LEN(spelled); i++)
 				is((struct protect_dir){.place = place, .role = role}, "x",
 				   spelled[i],
-				   place == PLACE_INNER   ? PROTECT_NONE
-				   : role == ROLE_REMOTES ? PROTECT_REMOTE
-							  : PROTECT_GIT);
+				   place == PLACE_INNER || place == PLACE_NAMED ? PROTECT_NONE
+				   : role == ROLE_REMOTES                       ? PROTECT_REMOTE
+										: PROTECT_GIT);
 }
 END_TEST
 
@@ -293,7 +293,8 @@ START_TEST(git_names)
 					want = git_rows[k].class;
 			for (uint8_t place = 0; place < PLACES; place++) {
 				struct protect_dir dir = {.place = place, .role = role};
-				enum protect_class c = place == PLACE_INNER ? PROTECT_NONE : want;
+				bool none = place == PLACE_INNER || place == PLACE_NAMED;
+				enum protect_class c = none ? PROTECT_NONE : want;
 				is(dir, "x", git_rows[i].name, c);
 				is(dir, "x", name, c);
 			}
@@ -644,6 +645,8 @@ START_TEST(child_places)
 		{{PLACE_INNER, 0}, "vendor", true, {PLACE_INNER, 0}},
 		{{PLACE_INNER, 0}, "logs", true, {PLACE_INNER, 0}},
 		{{PLACE_INNER, ROLE_GITDIR}, "objects", true, {PLACE_INNER, 0}},
+		{{PLACE_NAMED, 0}, "node_modules", true, {PLACE_NAMED, 0}},
+		{{PLACE_NAMED, 0}, ".git", true, {PLACE_NAMED, 0}},
 		{{PLACE_INNER, 0}, "node_modules", false, {0, 0}},
 		{{PLACE_INNER, 0}, "target", false, {0, 0}},
 		/* No tree of packages in a repository. */

@@ -499,7 +499,7 @@ START_TEST(limit_of_mounts)
 	for (size_t i = 0; i < MAX_PLAN_MOUNTS; i++)
 		CK_WORKS(view_made(&view, MOUNT_FILE, "/x", "y", &e), e);
 	CK_FAILS(view_made(&view, MOUNT_DIR, "/x", NULL, &e), e, ERR_CONFIG_INVALID,
-		 "more than 4608 entries");
+		 "more than 5632 entries");
 	ck_assert_uint_eq(view.n, MAX_PLAN_MOUNTS);
 	view_release(&view);
 	ck_assert_uint_eq(view.n, 0);

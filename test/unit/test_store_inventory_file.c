@@ -152,6 +152,7 @@ END_TEST
 
 static size_t encoded(char **ret)
 {
+	static const char *const patterns[] = {"//**/a", "/x//*.pem"};
 	struct inventory inv;
 	struct inventory_oid oid = numbered(7);
 	size_t n = 0;
@@ -160,8 +161,15 @@ static size_t encoded(char **ret)
 	put_dir("e/a/b");
 	put_file("e/a/b/.envrc", "");
 	put_file("e/.npmrc", "");
+	put_file("e/.env", "");
+	put_file("e/a/b/x.key", "");
 	AUTO_FD int dir = open(place_top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	inv = scan("e", NULL);
+	AUTO_FD int tree = open(at("e"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct inventory_ask ask = {.pattern = patterns, .patterns = ARRAY_LEN(patterns)};
+	struct inventory_root root = {tree, TREE, "e", at("e"), &ask};
+	struct err e;
+	CK_WORKS(inventory_scan(&root, NULL, 0, &inv, NULL, &e), e);
+	ck_assert_uint_eq(inv.hit_count, 3);
 	ck_assert(inventory_add_inside(&inv, &oid));
 	inventory_save(dir, "inv", &inv);
 	inventory_release(&inv);
@@ -205,8 +213,8 @@ static const uint32_t odd_values[] = {0,          1,          2,          3,    
 				      0x7fffffff, 0x80000000, 0xfffffffe, UINT32_MAX};
 
 /* The numbers of the header, in their order; the counts are of what comes behind it. */
-enum { MAGIC, VERSION, DIR_SIZE, FIND_SIZE, CLASSES, NAMED_PLACES, NAMED_ROLES, COUNTS };
-enum { DIRS, FINDS, TIPS, INSIDE, TEXT, FULL, COUNTED };
+enum { MAGIC, VERSION, DIR_SIZE, FIND_SIZE, HIT_SIZE, CLASSES, NAMED_PLACES, NAMED_ROLES, COUNTS };
+enum { DIRS, FINDS, HITS, TIPS, INSIDE, TEXT, PATTERNS, PATTERN_BYTES, FULL, COUNTED };
 
 /* Only the last one, a flag, is free. */
 START_TEST(decode_header)
@@ -247,10 +255,14 @@ START_TEST(decode_offsets)
 					offsetof(struct inventory_dir, size),
 					offsetof(struct inventory_dir, find),
 					offsetof(struct inventory_dir, finds),
+					offsetof(struct inventory_dir, hit),
+					offsetof(struct inventory_dir, hits),
 					offsetof(struct inventory_dir, tip),
 					offsetof(struct inventory_dir, tips)};
 	static const size_t in_find[] = {offsetof(struct inventory_find, dir),
 					 offsetof(struct inventory_find, name)};
+	static const size_t in_hit[] = {offsetof(struct inventory_hit, dir),
+					offsetof(struct inventory_hit, name)};
 	AUTO_FREE char *bytes = NULL;
 	size_t n = encoded(&bytes);
 	uint32_t counts[COUNTED], was;
@@ -258,20 +270,27 @@ START_TEST(decode_offsets)
 	memcpy(counts, bytes + 4 * (size_t)COUNTS, sizeof(counts));
 	size_t dirs = 4 * (COUNTS + COUNTED);
 	size_t finds = dirs + counts[DIRS] * sizeof(struct inventory_dir);
+	size_t hits = finds + counts[FINDS] * sizeof(struct inventory_find);
 	ck_assert_uint_eq(n,
-			  finds + counts[FINDS] * sizeof(struct inventory_find) +
+			  hits + counts[HITS] * sizeof(struct inventory_hit) +
 				  (counts[TIPS] + counts[INSIDE]) * sizeof(struct inventory_oid) +
-				  counts[TEXT]);
-	for (size_t i = 0;
-	     i < counts[DIRS] * ARRAY_LEN(in_dir) + counts[FINDS] * ARRAY_LEN(in_find); i++) {
-		size_t k = i - counts[DIRS] * ARRAY_LEN(in_dir);
-		char *p = i < counts[DIRS] * ARRAY_LEN(in_dir)
-				  ? bytes + dirs +
-					    i / ARRAY_LEN(in_dir) * sizeof(struct inventory_dir) +
-					    in_dir[i % ARRAY_LEN(in_dir)]
-				  : bytes + finds +
-					    k / ARRAY_LEN(in_find) * sizeof(struct inventory_find) +
-					    in_find[k % ARRAY_LEN(in_find)];
+				  counts[TEXT] + counts[PATTERN_BYTES]);
+	const struct {
+		const size_t *in;
+		size_t n, at, size;
+	} arrays[] = {
+		{in_dir, ARRAY_LEN(in_dir), dirs, sizeof(struct inventory_dir)},
+		{in_find, ARRAY_LEN(in_find), finds, sizeof(struct inventory_find)},
+		{in_hit, ARRAY_LEN(in_hit), hits, sizeof(struct inventory_hit)},
+	};
+	size_t ends[3] = {counts[DIRS] * ARRAY_LEN(in_dir)};
+	ends[1] = ends[0] + counts[FINDS] * ARRAY_LEN(in_find);
+	ends[2] = ends[1] + counts[HITS] * ARRAY_LEN(in_hit);
+	for (size_t i = 0, a = 0; i < ends[2]; i++) {
+		a += i == ends[a];
+		size_t k = i - (a ? ends[a - 1] : 0);
+		char *p = bytes + arrays[a].at + k / arrays[a].n * arrays[a].size +
+			  arrays[a].in[k % arrays[a].n];
 		memcpy(&was, p, sizeof(was));
 		/* Beyond every array there is; the root's parent is the one that is nothing. */
 		for (size_t v = 4; v < ARRAY_LEN(odd_values); v++) {

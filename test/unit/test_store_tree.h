@@ -173,7 +173,7 @@ static inline struct inventory scan_as(const char *name, struct protect_dir kind
 
 	AUTO_FD int fd = open(at("%s", name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
-	struct inventory_root root = {fd, kind, name};
+	struct inventory_root root = {.fd = fd, .kind = kind, .name = name};
 	CK_WORKS(inventory_scan(&root, old, flags, &inv, NULL, &e), e);
 	return inv;
 }
