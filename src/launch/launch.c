@@ -181,7 +181,9 @@ static int open_ns(struct launch *l, const char *name, int *ret)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)l->init, name);
-	*ret = open(path, O_RDONLY | O_CLOEXEC);
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Not where core's code, in a child of ours, takes a descriptor for its own. */
+	*ret = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CORE_FD_END);
 	return *ret < 0 ? launch_fail(l, STAGE_CLONE, errno, path) : 0;
 }
 
