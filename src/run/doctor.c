@@ -51,9 +51,10 @@ static char **environment_with(char *state)
 
 static bool start(const char *isolation, char **env, char *text, size_t len)
 {
-	const char *const words[] = {"sandglass",   "run",       "--isolation", isolation,
-				     "--no-source", "--mode",    "read-only",   "--quiet",
-				     "--",          "/bin/true", NULL};
+	const char *const words[] = {"sandglass",   "run",      "--isolation", isolation,
+				     "--no-source", "--mode",   "read-only",   "--quiet",
+				     "--read",      "/usr/bin", "--",          "/bin/true",
+				     NULL};
 
 	return doctor_spawn("/proc/self/exe", words, env, text, len);
 }

@@ -19,14 +19,14 @@ from place import SANDGLASS, SANITIZED, USER, Identity, Place, identities_once  
 
 SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "shim.py")
 HOLDS = {"namespace": ["unshare", "clone3,clone-ns", "landlock_add_rule", "landlock_restrict_self",
-                       "openat2", "umount2", "fsopen", "fsconfig", "fsmount", "open_tree",
+                       "openat2", "mount", "umount2", "fsopen", "fsconfig", "fsmount", "open_tree",
                        "move_mount", "mount_setattr", "pivot_root", "capset", "sethostname",
                        "seccomp", "close_range"],
          "landlock": ["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self",
                       "capset", "seccomp", "close_range", "pidfd_open", "pidfd_send_signal"]}
 NAMED = {"namespace": {"landlock_create_ruleset": "landlock"}, "landlock": {}}
 # Not used there: taken away, nothing changes.
-UNUSED = {"namespace": ["mount"],
+UNUSED = {"namespace": [],
           "landlock": ["unshare", "clone3", "clone-ns", "setns", "mount", "umount2", "fsopen",
                        "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr",
                        "pivot_root", "openat2", "sethostname"]}
