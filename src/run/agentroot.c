@@ -71,6 +71,17 @@ static int make_all(char *path, mode_t mode, struct err *e)
 	}
 }
 
+/* As root: a directory of ours that only root could pass through by now. What is in it has its own mode. */
+static void let_through(const char *path)
+{
+	struct stat st;
+
+	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (geteuid() == 0 && fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0 &&
+	    (st.st_mode & 0011) != 0011)
+		(void)fchmod(fd, (st.st_mode & 07777) | 0011);
+}
+
 static int make_dirs(const struct agentroot *a, int session, uid_t uid, gid_t gid, struct err *e)
 {
 	char path[64] = "root";
@@ -122,6 +133,8 @@ int agentroot_make(struct agentroot *a, const struct caller *who, const char *id
 	if (path_join(home, "sessions", a->path, sizeof(a->path), e) < 0 ||
 	    make_all(a->path, geteuid() == 0 ? 0711 : 0700, e) < 0)
 		return -1;
+	let_through(home);
+	let_through(a->path);
 	a->sessions = open(a->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (a->sessions < 0)
 		return err_sys(e, "open %s", a->path);
