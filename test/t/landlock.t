@@ -451,7 +451,7 @@ END
 def ending(who):
     place = new_place(who)
     try:
-        for how in ("exit", "front", "launcher", "term", "both"):
+        for how in ("exit", "front", "core", "term", "both"):
             word = str(secrets.randbelow(10**12) + 10**12)
             end = "exec sleep 600.WORD" if how != "exit" else "sleep 0.3"
             script = TREE.replace("END", end).replace("WORD", word)
@@ -463,7 +463,7 @@ def ending(who):
                     if open(f"/proc/{p}/comm", encoding="utf-8").read().startswith("sandglass-c")]
             if how == "both":
                 os.kill(process.pid, signal.SIGSTOP)
-            if how in ("launcher", "both"):
+            if how in ("core", "both"):
                 os.kill(core[0], signal.SIGKILL)
             if how in ("front", "both"):
                 os.kill(process.pid, signal.SIGKILL)
