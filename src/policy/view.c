@@ -312,8 +312,10 @@ static int add_rule(struct view *v, const struct path_rule *rule, const struct r
 	char shown[SHOWN];
 
 	writable_places(v, src, &writable);
+	struct stat st;
 	if (resolve_path(rule->path, NULL, &writable, &r, &why) < 0) {
-		if (is_absent(&why))
+		/* A link that leads nowhere is nothing either, wherever it lies. */
+		if (is_absent(&why) || (stat(rule->path, &st) < 0 && errno == ENOENT))
 			return 0;
 		*e = why;
 		return err_wrap(e, "%s", rule->origin);

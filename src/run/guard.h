@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "policy/request.h"
 #include "policy/source.h"
@@ -79,6 +80,8 @@ struct guard_mask {
 	bool asked; /* by a rule; else by default */
 };
 bool guard_masked(const struct guard *g, size_t i, struct guard_mask *ret); /* false: no more */
+/* What is to be hidden, and shown in spite of it, for the hash of a policy. */
+void guard_put_rules(const struct guard *g, struct buf *out);
 /* The command has failed: what is masked by default may be why. */
 void guard_hint_masks(struct guard *g);
 

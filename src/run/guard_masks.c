@@ -764,6 +764,14 @@ bool guard_masked(const struct guard *g, size_t i, struct guard_mask *ret)
 	return true;
 }
 
+void guard_put_rules(const struct guard *g, struct buf *out)
+{
+	for (size_t i = 0; i < g->masks.rule_count; i++) {
+		const struct mask_rule *r = &g->masks.rules[i];
+		(void)buf_printf(out, "%s %s\n", r->hide ? "hide" : "read", r->text);
+	}
+}
+
 void guard_hint_masks(struct guard *g)
 {
 	AUTO_BUF hint = BUF_INIT(16384);

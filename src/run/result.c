@@ -75,6 +75,10 @@ int job_hash_policy(const struct job *j, char ret[JOB_HASH_TEXT], struct err *e)
 	free(mounts);
 	if (rc < 0)
 		return -1;
+	if (j->guard)
+		guard_put_rules(j->guard, &bytes);
+	if (buf_check(&bytes, "the policy", ERR_INTERNAL, e) < 0)
+		return -1;
 	sha256(bytes.p, bytes.n, digest);
 	for (size_t i = 0; i < SHA256_BYTES; i++)
 		(void)snprintf(ret + 2 * i, 3, "%02x", digest[i]);
