@@ -6,31 +6,13 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "policy/viewcache_record.h"
 
-#define MAGIC 0x43564753u /* "SGVC" */
-#define FORMAT 1u
 #define STATE_PATHS ARRAY_LEN(((struct refused *)0)->state_path)
+#define SUM_START UINT64_C(0xcbf29ce484222325)
 
-/* Then, each part 8-aligned: inputs, mounts, homes, state, text; the text begins with the key. */
-struct head {
-	uint32_t magic, format, total, pad;
-	uint64_t sum; /* of all that follows the head */
-	uint32_t inputs, mounts, homes, states, state_paths, key_len, text_len, pad2;
-	uint32_t state_path[4]; /* in the text */
-};
-
-struct kept_mount {
-	uint32_t kind, flags;
-	uint64_t dev, ino;
-	uint32_t owner_uid, owner_gid;
-	uint32_t dst, src; /* in the text; src is followed by a NUL too */
-	uint32_t src_len, has_src;
-};
-
-/* Catches damage, not malice: whoever can write the file is the caller. */
-static uint64_t sum_of(const unsigned char *p, size_t n)
+static uint64_t sum_of(uint64_t h, const unsigned char *p, size_t n)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
 	uint64_t word = 0;
 
 	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
@@ -43,6 +25,15 @@ static uint64_t sum_of(const unsigned char *p, size_t n)
 	return h;
 }
 
+/* Of the head too: it says how many places are refused, and where their texts are. */
+uint64_t viewcache_sum(const struct viewcache_head *h, const void *body, size_t n)
+{
+	struct viewcache_head copy = *h;
+
+	copy.sum = 0;
+	return sum_of(sum_of(SUM_START, (const unsigned char *)&copy, sizeof(copy)), body, n);
+}
+
 int viewcache_key(const struct caller *who, const struct source *src, const struct view_ids *ids,
 		  struct buf *ret, struct err *e)
 {
@@ -53,9 +44,10 @@ int viewcache_key(const struct caller *who, const struct source *src, const stru
 	/* A program that was put in the place of this one may see things otherwise. */
 	if (stat("/proc/self/exe", &st) < 0)
 		memset(&st, 0, sizeof(st));
-	(void)buf_printf(ret, "%s %llx:%llx:%llx:%llx", SANDGLASS_VERSION,
+	(void)buf_printf(ret, "%s %llx:%llx:%llx:%llx.%llx", SANDGLASS_VERSION,
 			 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-			 (unsigned long long)st.st_size, (unsigned long long)st.st_mtim.tv_nsec);
+			 (unsigned long long)st.st_size, (unsigned long long)st.st_mtim.tv_sec,
+			 (unsigned long long)st.st_mtim.tv_nsec);
 	(void)buf_printf(ret, " %u %u %d %u %u %d %s", who->uid, who->gid, who->root, ids->uid,
 			 ids->gid, ids->idmap, ids->name);
 	(void)buf_char(ret, '\0');
@@ -75,13 +67,14 @@ int viewcache_key(const struct caller *who, const struct source *src, const stru
 void viewcache_name(const struct buf *key, char ret[VIEWCACHE_NAME])
 {
 	(void)snprintf(ret, VIEWCACHE_NAME, "view-%016llx",
-		       (unsigned long long)sum_of((const unsigned char *)key->p, key->n));
+		       (unsigned long long)sum_of(SUM_START, (const unsigned char *)key->p,
+						  key->n));
 }
 
 struct parts {
-	const struct head *h;
+	const struct viewcache_head *h;
 	const struct look *inputs;
-	const struct kept_mount *mounts;
+	const struct viewcache_mount *mounts;
 	const struct place *homes, *states;
 	const char *text;
 };
@@ -94,20 +87,20 @@ static bool is_text(const struct parts *p, uint32_t at)
 
 static bool find_parts(const void *bytes, size_t n, struct parts *p)
 {
-	const struct head *h = bytes;
+	const struct viewcache_head *h = bytes;
 	const char *at = (const char *)(h + 1);
 
-	if (n < sizeof(*h) || n > MAX_VIEWCACHE_BYTES || h->magic != MAGIC || h->format != FORMAT ||
-	    h->total != n)
+	if (n < sizeof(*h) || n > MAX_VIEWCACHE_BYTES || h->magic != VIEWCACHE_MAGIC ||
+	    h->format != VIEWCACHE_FORMAT || h->total != n)
 		return false;
 	if (h->inputs > MAX_LOOKS || h->mounts > MAX_PLAN_MOUNTS || h->homes > MAX_PLACES ||
 	    h->states > MAX_PLACES || h->state_paths > STATE_PATHS || !h->text_len ||
 	    h->text_len > MAX_VIEWCACHE_BYTES || h->key_len > h->text_len)
 		return false;
 	size_t need = sizeof(*h) + h->inputs * sizeof(struct look) +
-		      h->mounts * sizeof(struct kept_mount) +
+		      h->mounts * sizeof(struct viewcache_mount) +
 		      ((size_t)h->homes + h->states) * sizeof(struct place) + h->text_len;
-	if (need != n || sum_of((const unsigned char *)at, n - sizeof(*h)) != h->sum)
+	if (need != n || viewcache_sum(h, at, n - sizeof(*h)) != h->sum)
 		return false;
 	p->h = h;
 	p->inputs = (const void *)at;
@@ -118,7 +111,8 @@ static bool find_parts(const void *bytes, size_t n, struct parts *p)
 	return p->text[h->text_len - 1] == '\0';
 }
 
-static bool take_mount(const struct parts *p, const struct kept_mount *k, struct plan_mount *ret)
+static bool take_mount(const struct parts *p, const struct viewcache_mount *k,
+		       struct plan_mount *ret)
 {
 	if (k->kind >= MOUNT_KINDS || (k->flags & ~(uint32_t)MOUNT_FLAGS_ALL) ||
 	    !is_text(p, k->dst) || p->text[k->dst] != '/' || k->has_src > 1 ||
@@ -139,7 +133,7 @@ static bool take_mount(const struct parts *p, const struct kept_mount *k, struct
 
 static bool take_refused(const struct parts *p, struct refused *r)
 {
-	const struct head *h = p->h;
+	const struct viewcache_head *h = p->h;
 
 	r->homes.n = h->homes;
 	r->state.n = h->states;
@@ -187,16 +181,16 @@ static uint32_t put_text(struct buf *text, const char *p, size_t n)
 	return at;
 }
 
-static struct kept_mount keep_mount(const struct plan_mount *m, struct buf *text)
+static struct viewcache_mount keep_mount(const struct plan_mount *m, struct buf *text)
 {
-	struct kept_mount k = {.kind = m->kind,
-			       .flags = m->flags,
-			       .dev = m->dev,
-			       .ino = m->ino,
-			       .owner_uid = m->owner_uid,
-			       .owner_gid = m->owner_gid,
-			       .has_src = m->src != NULL,
-			       .src_len = (uint32_t)m->src_len};
+	struct viewcache_mount k = {.kind = m->kind,
+				    .flags = m->flags,
+				    .dev = m->dev,
+				    .ino = m->ino,
+				    .owner_uid = m->owner_uid,
+				    .owner_gid = m->owner_gid,
+				    .has_src = m->src != NULL,
+				    .src_len = (uint32_t)m->src_len};
 
 	k.dst = put_text(text, m->dst, strlen(m->dst));
 	if (m->src)
@@ -209,14 +203,14 @@ int viewcache_encode(const struct looks *in, const struct buf *key, const struct
 {
 	AUTO_BUF text = BUF_INIT(MAX_VIEWCACHE_BYTES);
 	AUTO_BUF body = BUF_INIT(MAX_VIEWCACHE_BYTES);
-	struct head h = {.magic = MAGIC,
-			 .format = FORMAT,
-			 .inputs = in->n,
-			 .mounts = (uint32_t)(v->n - first),
-			 .homes = (uint32_t)refused->homes.n,
-			 .states = (uint32_t)refused->state.n,
-			 .state_paths = (uint32_t)refused->state_paths,
-			 .key_len = (uint32_t)key->n};
+	struct viewcache_head h = {.magic = VIEWCACHE_MAGIC,
+				   .format = VIEWCACHE_FORMAT,
+				   .inputs = in->n,
+				   .mounts = (uint32_t)(v->n - first),
+				   .homes = (uint32_t)refused->homes.n,
+				   .states = (uint32_t)refused->state.n,
+				   .state_paths = (uint32_t)refused->state_paths,
+				   .key_len = (uint32_t)key->n};
 
 	(void)put_text(&text, key->p, key->n);
 	for (uint32_t i = 0; i < in->n; i++) {
@@ -226,7 +220,7 @@ int viewcache_encode(const struct looks *in, const struct buf *key, const struct
 		(void)buf_add(&body, &one, sizeof(one));
 	}
 	for (size_t i = first; i < v->n; i++) {
-		struct kept_mount k = keep_mount(&v->mounts[i], &text);
+		struct viewcache_mount k = keep_mount(&v->mounts[i], &text);
 		(void)buf_add(&body, &k, sizeof(k));
 	}
 	(void)buf_add(&body, refused->homes.v, refused->homes.n * sizeof(struct place));
@@ -239,7 +233,7 @@ int viewcache_encode(const struct looks *in, const struct buf *key, const struct
 	if (text.failed || buf_check(&body, "the view's entry", ERR_ARG_LIMIT, e) < 0)
 		return err_set(e, ERR_ARG_LIMIT, "the view's entry is too long");
 	h.total = (uint32_t)(sizeof(h) + body.n);
-	h.sum = sum_of((const unsigned char *)body.p, body.n);
+	h.sum = viewcache_sum(&h, body.p, body.n);
 	(void)buf_add(ret, &h, sizeof(h));
 	(void)buf_add(ret, body.p, body.n);
 	return buf_check(ret, "the view's entry", ERR_ARG_LIMIT, e);

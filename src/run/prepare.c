@@ -321,7 +321,7 @@ static int decide_limits(struct job *j, struct err *e)
 static int decide_usual(struct job *j, const struct view_ids *ids, struct err *e)
 {
 	static struct looks looks;
-	AUTO_BUF key = BUF_INIT(65536);
+	AUTO_BUF key = BUF_INIT(MAX_VIEWCACHE_BYTES); /* five variables, each of at most 128 KiB */
 	AUTO_BUF entry = BUF_INIT(MAX_VIEWCACHE_BYTES);
 	char name[VIEWCACHE_NAME];
 	struct err ignored = {0};
