@@ -43,10 +43,14 @@ tidy:
 bench: all
 	@bench/run
 
+# What depends on the kernel, under Debian's 6.1 and 6.12 in an emulated machine.
+kernels: all
+	@tools/kernels
+
 format:
 	@tools/format
 
 clean:
 	@rm -rf build
 
-.PHONY: all install dist check-dist check unit asan fuzz tidy bench format clean
+.PHONY: all install dist check-dist check unit asan fuzz tidy bench kernels format clean
