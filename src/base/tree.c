@@ -103,10 +103,13 @@ static void send_one(void *self, pid_t pid)
 	const int *sig = self;
 
 	AUTO_FD int fd = open_pidfd(pid);
-	if (fd >= 0 && is_ours(pid) && send_by(fd, *sig) == 0)
+	int sys = fd < 0 ? errno : 0;
+	if (!is_ours(pid)) /* the pid is somebody else's by now */
 		return;
+	if (fd >= 0 && send_by(fd, *sig) < 0)
+		sys = errno;
 	/* Without a boundary a filter of the caller's may refuse these; the tree must end all the same. */
-	if (errno == ENOSYS || errno == EPERM)
+	if (sys == ENOSYS || sys == EPERM)
 		(void)kill(pid, *sig);
 }
 

@@ -83,7 +83,11 @@ static void set_up_net(void)
 	if (ioctl(fd, SIOCSIFFLAGS, &r) < 0)
 		core_die(STAGE_NET, errno, "loopback up");
 	(void)close(fd);
-	/* In our own network namespace a low port means nothing: let servers have them. */
+}
+
+/* In our own network namespace a low port means nothing: let servers have them. */
+static void open_low_ports(void)
+{
 	(void)file_write_text("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
 
@@ -124,13 +128,16 @@ void ns_end_net(struct core *c)
 {
 	int status = 0;
 
-	if (c->net_maker < 0)
+	if (c->net_maker < 0) {
+		open_low_ports();
 		return;
+	}
 	if (RETRY_EINTR(waitpid(c->net_maker, &status, 0)) < 0 || status != 0)
 		_exit(125); /* it has told why */
 	if (setns(c->net_fd, CLONE_NEWNET) < 0)
 		core_die(STAGE_NET, errno, "enter the network namespace");
 	(void)close(c->net_fd);
+	open_low_ports();
 }
 
 void ns_begin_names(void)

@@ -28,6 +28,15 @@ static int send_one(int ctl, struct handover *h, const int *fds)
 	return n < 0 ? -1 : 0;
 }
 
+void handover_drop(struct launch *l)
+{
+	for (size_t i = 0; l->trees && i < l->p->mount_count; i++)
+		if (l->trees[i] >= 0)
+			(void)close(l->trees[i]);
+	free(l->trees);
+	l->trees = NULL;
+}
+
 int handover_send(struct launch *l, int ctl, int extra, bool is_stdin)
 {
 	struct handover h = {.version = PLAN_VERSION, .pids_counted = l->pids_counted};
@@ -50,11 +59,7 @@ int handover_send(struct launch *l, int ctl, int extra, bool is_stdin)
 	if (rc == 0)
 		rc = send_one(ctl, &h, fds);
 	int saved = errno;
-	for (size_t i = 0; l->trees && i < l->p->mount_count; i++)
-		if (l->trees[i] >= 0)
-			(void)close(l->trees[i]);
-	free(l->trees);
-	l->trees = NULL;
+	handover_drop(l);
 	/* Init is gone already: what it reported before says why. */
 	return rc < 0 && saved != EPIPE && saved != ECONNRESET
 		       ? launch_fail(l, STAGE_CLONE, saved, "release init")

@@ -97,6 +97,7 @@ static int newborn_run(void *arg)
 		strncpy(r.text, "descriptors", sizeof(r.text) - 1);
 	} else {
 		(void)execve(b->core, argv, envp);
+		r.stage = STAGE_EXEC;
 		strncpy(r.text, b->core, sizeof(r.text) - 1);
 	}
 	r.sys = errno;
@@ -292,6 +293,7 @@ void launch_wait(struct launch *l, struct report *usage)
 	let_go(l);
 	idmap_end_holder(l);
 	idmap_reap_holder(l);
+	handover_drop(l);
 	if (l->init && RETRY_EINTR(wait4(l->init, &status, 0, &u)) == l->init) {
 		usage->status = status;
 		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

@@ -73,5 +73,7 @@ void idmap_reap_holder(struct launch *l);
 NODISCARD int idmap_open_trees(struct launch *l);
 
 /* handover.c */
+/* Lets go of mounts that were opened and not handed over. */
+void handover_drop(struct launch *l);
 /* The trees of l->trees, and one more descriptor (-1: none): stdin, or the second part. */
 NODISCARD int handover_send(struct launch *l, int ctl, int extra, bool is_stdin);

@@ -106,7 +106,10 @@ int refused_check(const struct refused *r, const char *what, const struct resolv
 	if (!why)
 		return 0;
 	(void)err_set(e, ERR_POLICY_DENIED, "%s %s %s", what, shown, why);
-	return err_hint(e, "name a project directory (--source DIR), or --no-source for none");
+	return err_hint(e,
+			strcmp(what, "source") == 0
+				? "name a project directory (--source DIR), or --no-source for none"
+				: "name what is needed in it, or a directory elsewhere");
 }
 
 /*

@@ -44,10 +44,10 @@ int viewcache_key(const struct caller *who, const struct source *src, const stru
 	/* A program that was put in the place of this one may see things otherwise. */
 	if (stat("/proc/self/exe", &st) < 0)
 		memset(&st, 0, sizeof(st));
-	(void)buf_printf(ret, "%s %llx:%llx:%llx:%llx.%llx", SANDGLASS_VERSION,
+	(void)buf_printf(ret, "%s %llx:%llx:%llx %lld.%ld %lld.%ld", SANDGLASS_VERSION,
 			 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-			 (unsigned long long)st.st_size, (unsigned long long)st.st_mtim.tv_sec,
-			 (unsigned long long)st.st_mtim.tv_nsec);
+			 (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec,
+			 st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 	(void)buf_printf(ret, " %u %u %d %u %u %d %s", who->uid, who->gid, who->root, ids->uid,
 			 ids->gid, ids->idmap, ids->name);
 	(void)buf_char(ret, '\0');

@@ -71,15 +71,23 @@ static int make_all(char *path, mode_t mode, struct err *e)
 	}
 }
 
-/* As root: a directory of ours that only root could pass through by now. What is in it has its own mode. */
-static void let_through(const char *path)
+/*
+ * As root another uid has to get through. The default place is ours to open, not
+ * what is in it; a directory that a person named has the mode that they gave it.
+ */
+static int let_through(const struct caller *who, const char *path, struct err *e)
 {
 	struct stat st;
 
 	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (geteuid() == 0 && fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0 &&
-	    (st.st_mode & 0011) != 0011)
-		(void)fchmod(fd, (st.st_mode & 07777) | 0011);
+	if (geteuid() != 0 || fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & 0001))
+		return 0;
+	if (!caller_env(who, "SANDGLASS_HOME") && st.st_uid == 0)
+		return fchmod(fd, (st.st_mode & 07777) | 0011) < 0 ? err_sys(e, "chmod %s", path)
+								   : 0;
+	(void)err_set(e, ERR_CONFIG_INVALID, "%s lets nobody but its owner through to AGENT_ROOT",
+		      path);
+	return err_hint(e, "chmod o+x %s, or another SANDGLASS_HOME", path);
 }
 
 static int make_dirs(const struct agentroot *a, int session, uid_t uid, gid_t gid, struct err *e)
@@ -133,8 +141,8 @@ int agentroot_make(struct agentroot *a, const struct caller *who, const char *id
 	if (path_join(home, "sessions", a->path, sizeof(a->path), e) < 0 ||
 	    make_all(a->path, geteuid() == 0 ? 0711 : 0700, e) < 0)
 		return -1;
-	let_through(home);
-	let_through(a->path);
+	if (let_through(who, home, e) < 0 || let_through(who, a->path, e) < 0)
+		return -1;
 	a->sessions = open(a->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (a->sessions < 0)
 		return err_sys(e, "open %s", a->path);

@@ -40,7 +40,7 @@ static void explain_namespaces(const struct job *j, const struct report *r, stru
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0",
 		 "sysctl kernel.unprivileged_userns_clone=1 (as root) allows them to users"},
 		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
-		 "AppArmor denies them: load a profile for sandglass-core with the rule `userns,`"},
+		 "AppArmor denies them: load a profile for sandglass with the rule `userns,`"},
 	};
 	char text[16];
 

@@ -328,10 +328,9 @@ static int decide_usual(struct job *j, const struct view_ids *ids, struct err *e
 	size_t first = j->view.n;
 	AUTO_FD int fd = -1;
 
-	if (viewcache_key(&j->who, &j->src, ids, &key, e) < 0)
-		return -1;
+	bool keyed = viewcache_key(&j->who, &j->src, ids, &key, &ignored) == 0; /* not too long */
 	viewcache_name(&key, name);
-	AUTO_FD int dir = cache_open(&j->who);
+	AUTO_FD int dir = keyed ? cache_open(&j->who) : -1;
 	size_t n = dir < 0 ? 0 : cache_find(dir, name, MAX_VIEWCACHE_BYTES, &fd);
 	void *bytes = n ? view_room(&j->view, n) : NULL;
 	if (bytes && read(fd, bytes, n) == (ssize_t)n &&

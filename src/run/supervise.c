@@ -34,6 +34,7 @@
 #define MAX_DRAIN_MS 500u
 #define USUAL_PLAN_BYTES 24576u /* more than most need; a page of it costs only when it is used */
 #define USUAL_MORE_BYTES 4096u
+#define LAST_WORDS_MS 200 /* of init, when a step has failed from outside */
 #define BACKSTOP_MS 3000u
 #define FOREGROUND_MS 250u /* how long a job that comes to the front waits for its keys */
 #define MAX_RELAYS 3
@@ -90,13 +91,31 @@ static int write_sealed(int fd, const struct buf *bytes, struct err *e)
 	return 0;
 }
 
-/* A step of the launch has failed: it is told like a failure of init's own. */
+static void on_ctl(struct super *s);
+
+/*
+ * A step of the launch has failed: it is told like a failure of init's own, unless
+ * that came first: what it said before it ended says why.
+ */
 static void note_failure(struct super *s)
 {
 	struct outcome *o = &s->j->out;
+	siginfo_t info = {.si_pid = 0};
+	struct pollfd fd = {.fd = s->ctl, .events = POLLIN};
 
+	bool dead = waitid(P_PID, (id_t)s->launch.init, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		    info.si_pid == s->launch.init;
+	while (!o->have_failure && fd.fd >= 0 && poll(&fd, 1, dead ? 0 : LAST_WORDS_MS) > 0) {
+		on_ctl(s);
+		fd.fd = s->ctl;
+	}
 	if (!o->have_failure)
 		o->failure = s->launch.failure;
+	if (!o->have_failure && s->ctl < 0) { /* it ended without a word */
+		o->failure = (struct report){.stage = STAGE_EXEC};
+		(void)snprintf(o->failure.text, sizeof(o->failure.text),
+			       "sandglass-core ended at once (install it again)");
+	}
 	o->have_failure = true;
 }
 
@@ -268,11 +287,15 @@ static int spawn_core(struct super *s, int their_ctl, struct err *e)
 		failure_explain(s->j, &s->launch.failure, e);
 		return -1;
 	}
+	return 0;
+}
+
+static void begin(struct super *s)
+{
 	if (launch_begin(&s->launch, s->ctl) < 0)
 		note_failure(s);
-	if (s->j->who.root)
+	else if (s->j->who.root)
 		idmap_start_holder(&s->launch); /* most likely needed */
-	return 0;
 }
 
 static void take_signals(struct super *s)
@@ -650,6 +673,9 @@ static int start(struct super *s, struct err *e)
 		j->uid_fd = high(j->uid_fd);
 	if (spawn_core(s, theirs, e) < 0)
 		return -1;
+	(void)close(TAKE_FD(theirs)); /* its end shows here */
+	if (has_namespaces(j))
+		begin(s);
 	for (int fd = 0; fd <= 2; fd++)
 		if (s->child_fd[fd] > 2)
 			(void)close(s->child_fd[fd]);

@@ -98,6 +98,7 @@ void cache_put(int dir, const char *name, const void *bytes, size_t n)
 	const char *dash = strchr(name, '-');
 
 	(void)snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
+	(void)unlinkat(dir, temporary, 0); /* of one with our pid that was killed */
 	AUTO_FD int fd =
 		openat(dir, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)

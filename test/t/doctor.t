@@ -97,6 +97,8 @@ def apparmor():
         text = handle.read()
     tap.ok(re.findall(r"^  userns,$", text, re.M) == ["  userns,"] and "abi <abi/4.0>," in text,
            "the profile allows user namespaces, and says so once", text)
+    tap.ok(re.search(r"^profile sandglass /\S*\{bin/sandglass,libexec/sandglass/sandglass-core\} ",
+                     text, re.M), "the profile is for the program that makes them", text)
     if not os.access(PARSER, os.X_OK):
         tap.skip("apparmor_parser takes the profile", "apparmor_parser")
         return
