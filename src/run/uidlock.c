@@ -23,7 +23,7 @@
 static bool in_range(unsigned long long first, unsigned long long count)
 {
 	return first < (unsigned long long)SESSION_UID_FIRST + SESSION_UID_COUNT &&
-	       (first >= SESSION_UID_FIRST || count > SESSION_UID_FIRST - first);
+	       (first >= SESSION_UID_FIRST ? count > 0 : count > SESSION_UID_FIRST - first);
 }
 
 /* Lines of subuid(5): name:first:count. */
