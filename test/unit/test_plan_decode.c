@@ -663,6 +663,114 @@ START_TEST(failure_leaves_result)
 }
 END_TEST
 
+/* The second part: decodes a copy of exactly that many bytes. */
+static int more_decode(struct raw *r, uint32_t magic, size_t *ret_mounts, struct err *e)
+{
+	struct plan p = {.mount_count = 0};
+	unsigned char *copy = malloc(r->n);
+
+	raw_close(r);
+	memcpy(r->p, &magic, sizeof(magic));
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, r->p, r->n);
+	int rc = plan_decode_more(copy, r->n, &p, e);
+	*ret_mounts = p.mount_count;
+	if (rc == 0)
+		plan_release(&p);
+	free(copy);
+	free(r->p);
+	return rc;
+}
+
+START_TEST(more_is_mounts)
+{
+	for (size_t n = 0; n <= 3; n++) {
+		struct raw r = raw_new();
+		struct err e;
+		size_t count = 99;
+		for (size_t i = 0; i < n; i++)
+			raw_true_mount(&r, i == 1 ? MOUNT_MASK : MOUNT_PIN, "/a", "", 0);
+		CK_WORKS(more_decode(&r, PLAN_MORE_MAGIC, &count, &e), e);
+		ck_assert_uint_eq(count, n);
+	}
+}
+END_TEST
+
+START_TEST(more_of_anything_else)
+{
+	struct plan_numbers n = raw_numbers();
+	struct raw r = raw_new();
+	struct err e;
+	size_t count = 0;
+
+	raw_true_mount(&r, MOUNT_PIN, "/a", "", 0);
+	switch ((enum record_type)_i) {
+	case REC_NUMBERS:
+		raw_record(&r, REC_NUMBERS, &n, sizeof(n));
+		break;
+	case REC_CGROUP:
+		raw_cgroup(&r, CGROUP_V2, 0, "/sys/fs/cgroup/x", 17);
+		break;
+	case REC_MOUNT:
+		raw_true_mount(&r, MOUNT_KINDS, "/a", "", 0);
+		break;
+	case REC_CWD:
+	case REC_HOSTNAME:
+	case REC_STDIN:
+	case REC_ARG:
+	case REC_ENV:
+	case REC_TYPES:
+		raw_string(&r, (uint32_t)_i, "/A=b");
+		break;
+	}
+	CK_FAILS(more_decode(&r, PLAN_MORE_MAGIC, &count, &e), e, ERR_INTERNAL,
+		 _i == REC_MOUNT   ? "invalid record"
+		 : _i == REC_TYPES ? "unknown record type"
+				   : "does not belong into the second part");
+}
+END_TEST
+
+/* Neither part is taken for the other. */
+START_TEST(more_and_plan)
+{
+	struct raw r = raw_new();
+	struct plan p;
+	struct err e;
+	size_t count = 0;
+
+	raw_true_mount(&r, MOUNT_PIN, "/a", "", 0);
+	CK_FAILS(more_decode(&r, PLAN_MAGIC, &count, &e), e, ERR_INTERNAL, "wrong magic");
+	r = raw_new();
+	raw_head(&r);
+	raw_string(&r, REC_ARG, "true");
+	raw_close(&r);
+	CK_WORKS(raw_decode(&r, &p, &e), e);
+	CK_FAILS(plan_decode_more(r.p, r.n, &p, &e), e, ERR_INTERNAL, "wrong magic");
+	uint32_t magic = PLAN_MORE_MAGIC;
+	memcpy(r.p, &magic, sizeof(magic));
+	CK_FAILS(plan_decode(r.p, r.n, &p, &e), e, ERR_INTERNAL, "wrong magic");
+	CK_FAILS(plan_decode_more(r.p, r.n, &p, &e), e, ERR_INTERNAL, "does not belong");
+	free(r.p);
+}
+END_TEST
+
+START_TEST(more_than_fits)
+{
+	for (size_t over = 0; over < 2; over++) {
+		struct raw r = raw_new();
+		struct err e;
+		size_t count = 0;
+		for (size_t i = 0; i < MAX_PLAN_MOUNTS + over; i++)
+			raw_true_mount(&r, MOUNT_PIN, "/a", "", 0);
+		if (over)
+			CK_FAILS(more_decode(&r, PLAN_MORE_MAGIC, &count, &e), e, ERR_INTERNAL,
+				 "too many records");
+		else
+			CK_WORKS(more_decode(&r, PLAN_MORE_MAGIC, &count, &e), e);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("plan decode");
@@ -691,6 +799,10 @@ int main(void)
 	tcase_add_test(c, mounts_lengths);
 	tcase_add_test(c, cgroups);
 	tcase_add_test(c, failure_leaves_result);
+	tcase_add_test(c, more_is_mounts);
+	tcase_add_loop_test(c, more_of_anything_else, 0, REC_TYPES + 1);
+	tcase_add_test(c, more_and_plan);
+	tcase_add_test(c, more_than_fits);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

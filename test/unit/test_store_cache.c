@@ -192,6 +192,7 @@ START_TEST(cannot_be_put)
 	cache_put(dir, "view-link", "one", 3);
 	ck_assert_int_eq(stat_of("victim").st_size, 9);
 	ck_assert_uint_eq(find(dir, "view-link"), 3);
+	/* Nor is what somebody with our pid left. */
 	(void)snprintf(name, sizeof(name), "state/cache/.view-2.%d", (int)getpid());
 	put_link(name, "+victim");
 	cache_put(dir, "view-2", "one", 3);
