@@ -158,7 +158,7 @@ bool viewcache_decode(const void *bytes, size_t n, const struct buf *key, struct
 	struct parts p;
 
 	if (!find_parts(bytes, n, &p) || p.h->key_len != key->n ||
-	    memcmp(p.text, key->p, key->n) != 0 || p.h->mounts > MAX_PLAN_MOUNTS - v->n)
+	    (key->n && memcmp(p.text, key->p, key->n) != 0) || p.h->mounts > MAX_PLAN_MOUNTS - v->n)
 		return false;
 	for (uint32_t i = 0; i < p.h->inputs; i++)
 		if (!is_text(&p, p.inputs[i].path) || p.inputs[i].kind > LOOK_CONTENT ||

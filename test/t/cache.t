@@ -276,7 +276,9 @@ def directory_rows(kept):
     top = f"{place.state}/cache"
     os.chmod(top, 0o500)
     says(kept, "a cache that cannot be written, used", "one", NAME)
+    os.chmod(top, 0o700)
     os.unlink(kept.file())
+    os.chmod(top, 0o500)
     says(kept, "a cache that cannot be written", "one", NAME)
     os.chmod(top, 0o770)
     before = kept.entries()
