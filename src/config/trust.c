@@ -117,6 +117,10 @@ int trust_add(const char *state, const char *path, const unsigned char content[S
 			       "may write",
 			       state);
 	record_name(&text, name);
+	/* Trust is in one content: what was trusted before must not come back as that. */
+	unsigned int ignored = 0;
+	if (trust_remove(state, path, &ignored, e) < 0)
+		return -1;
 	int fd = openat(at, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_sys(e, "make a record in %s/" TRUST_DIR, state);

@@ -87,10 +87,21 @@ static bool spawn(struct catfile *c, const char *work, char **env, int in, int o
 	return good;
 }
 
-bool catfile_start(struct catfile *c, const char *work, char **env)
+bool catfile_start(struct catfile *c, const char *work, char **caller)
 {
+	static char mark[] = CATFILE_MARK "=1";
 	int in[2];
 	int out[2];
+	size_t n = 0;
+
+	while (caller[n])
+		n++;
+	AUTO_FREE char **env = malloc((n + 2) * sizeof(*env));
+	if (!env)
+		return false;
+	memcpy(env, caller, n * sizeof(*env));
+	env[n] = mark; /* it asks git for nothing itself */
+	env[n + 1] = NULL;
 
 	*c = (struct catfile){.to = -1, .from = -1};
 	c->bytes = malloc(READ_BYTES);

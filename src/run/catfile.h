@@ -14,6 +14,9 @@
 
 #define MAX_OBJECT_BYTES (64u << 20)
 
+/* In the environment of the call that asks git: that one does not ask again. */
+#define CATFILE_MARK "SANDGLASS_CAT_FILE"
+
 struct catfile {
 	pid_t pid;
 	int to, from;

@@ -462,6 +462,7 @@ static void take_target(struct sorting *s, const struct mask *link)
 	bool asked = link->asked;
 
 	if (!rule || resolve_path(link->path, NULL, &nowhere, &r, &ignored) < 0 ||
+	    (hint && !guard_root_of(s->g, r.path)) || /* the system's, or granted as it is */
 	    !is_visible(s->g, r.path) || is_shown(s->g, r.path, LAYER_BUILT_IN) ||
 	    !(S_ISREG(r.st.st_mode) || (asked && S_ISDIR(r.st.st_mode)))) {
 		free(rule);
@@ -495,9 +496,15 @@ static void drop_tracked(struct sorting *s)
 	uint32_t tracked = 0;
 	size_t n = 0;
 
+	struct nameset known = {.n = 0}; /* that were masked in an earlier call */
+
 	if (!s->check.n)
 		return;
-	masked_tracked(s->g, &s->check);
+	for (size_t i = 0; i < m->n; i++)
+		if (masked_find(s->g, m->v[i].dev, m->v[i].ino, m->v[i].born_ns))
+			s->good &= nameset_put(&known, m->v[i].path, 1);
+	masked_tracked(s->g, &s->check, &known);
+	nameset_release(&known);
 	nameset_release(&m->at);
 	for (size_t i = 0; i < m->n; i++) {
 		tracked = 0;

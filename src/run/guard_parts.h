@@ -263,7 +263,7 @@ struct mask_known *masked_find(struct guard *g, uint64_t dev, uint64_t ino, int6
 /* Of what lies at the path, links not followed. */
 bool masked_identity(int dir, const char *path, struct stat *ret, int64_t *ret_born_ns);
 /* Of candidates (absolute path → any) those that git tracks get value 1. */
-void masked_tracked(struct guard *g, struct nameset *candidates);
+void masked_tracked(struct guard *g, struct nameset *candidates, const struct nameset *known);
 /* Names that git tracks since this call only, by a command: they do not count in the next. */
 void masked_note_index(struct guard *g);
 

@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "policy/gitindex.h"
 #include "policy/maskname.h"
+#include "run/catfile.h"
 #include "run/guard_parts.h"
 
 #define MAX_KNOWN 1024u
@@ -388,14 +389,23 @@ static bool has_repo(const struct guard *g, const struct guard_root *root)
 	return false;
 }
 
-/* What a command has put into the index counts once a commit of a person has it. */
-static void drop_inside(struct guard *g, struct nameset *candidates)
+/*
+ * What a command has put into the index counts once a commit of a person has it. So
+ * does what was masked before, under whatever name: an index is a file that a
+ * command can write, in a repository of its own too.
+ */
+static void drop_inside(struct guard *g, struct nameset *candidates, const struct nameset *known)
 {
 	for (size_t i = 0; i < candidates->cap; i++) {
 		const char *path = candidates->v[i];
-		if (!path || !candidates->value[i] || !nameset_get(&g->masks.inside, path, NULL))
+		if (!path || !candidates->value[i] ||
+		    (!nameset_get(&g->masks.inside, path, NULL) && !nameset_get(known, path, NULL)))
 			continue;
 		struct tracked_file file = {.path = path};
+		if (caller_env(g->who, CATFILE_MARK)) { /* for a look at objects it stays masked */
+			candidates->value[i] = 0;
+			continue;
+		}
 		for (size_t k = 0; k < g->repo_count; k++)
 			if (g->repos[k].work[0] && path_is_below(g->repos[k].work, path) &&
 			    (!file.work || strlen(g->repos[k].work) > strlen(file.work)))
@@ -406,7 +416,7 @@ static void drop_inside(struct guard *g, struct nameset *candidates)
 	}
 }
 
-void masked_tracked(struct guard *g, struct nameset *candidates)
+void masked_tracked(struct guard *g, struct nameset *candidates, const struct nameset *known)
 {
 	struct reading r = {.candidates = candidates};
 
@@ -419,7 +429,7 @@ void masked_tracked(struct guard *g, struct nameset *candidates)
 	for (size_t i = 0; i < g->root_count; i++)
 		if (!has_repo(g, &g->roots[i]))
 			read_outer(&r, &g->roots[i]);
-	drop_inside(g, candidates);
+	drop_inside(g, candidates, known);
 }
 
 void masked_note_index(struct guard *g)

@@ -349,12 +349,40 @@ static int decide_usual(struct job *j, const struct view_ids *ids, struct err *e
 	return rc;
 }
 
+/*
+ * A policy that the command may write would be the command's own in the next call.
+ * One in the source counts as the project's, and is not widened by.
+ */
+static int check_policy_place(const struct job *j, struct err *e)
+{
+	static const struct places nowhere;
+	struct resolved r;
+	struct err ignored = {0};
+	char shown[SHOWN];
+
+	if (!j->req->policy || resolve_path(j->req->policy, j->who.cwd, &nowhere, &r, &ignored) < 0)
+		return 0; /* read already; gone by now */
+	for (size_t i = 0; i < j->view.grant_count; i++) {
+		const struct grant *g = &j->view.grants[i];
+		if (!g->write || !path_is_below(g->path, r.path))
+			continue;
+		(void)err_set(
+			e, ERR_POLICY_DENIED,
+			"--policy %s lies where the command may write: it could give itself more",
+			term_escape_cut(shown, sizeof(shown), r.path, strlen(r.path)));
+		return err_hint(e, "keep policies outside of what is written");
+	}
+	return 0;
+}
+
 static int decide_grants(struct job *j, struct err *e)
 {
 	if (source_check(&j->src, &j->refused, e) < 0 || check_owner(j, e) < 0 ||
 	    view_grants(&j->view, j->req, &j->who, &j->refused, &j->src, e) < 0)
 		return -1;
-	return view_link(&j->view, j->req, &j->who, &j->refused, &j->src, &j->link, e);
+	if (view_link(&j->view, j->req, &j->who, &j->refused, &j->src, &j->link, e) < 0)
+		return -1;
+	return check_policy_place(j, e);
 }
 
 /* Rules on the host's own paths, and a directory of the host as AGENT_ROOT. */
