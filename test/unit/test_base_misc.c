@@ -428,6 +428,7 @@ START_TEST(later_closes_a_pipe)
 		ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
 		ck_assert_int_eq(write(p[1], "x", 1), 1);
 		later_close(p[1]);
+		later_let_go();
 		ck_assert(!is_open(p[1]));
 		ck_assert_int_eq(read(p[0], &c, 1), 1);
 		/* The last writer has gone. */
@@ -436,6 +437,7 @@ START_TEST(later_closes_a_pipe)
 		ck_assert_int_eq(end.revents & (POLLIN | POLLHUP), POLLHUP);
 		ck_assert_int_eq(read(p[0], &c, 1), 0);
 		later_close(p[0]);
+		later_let_go();
 		ck_assert(!is_open(p[0]));
 	}
 	ck_assert_uint_eq(open_descriptors(), before);
@@ -450,13 +452,16 @@ START_TEST(later_leaves_other_descriptors)
 	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
 	int other = fcntl(p[1], F_DUPFD_CLOEXEC, 0);
 	later_close(p[1]);
+	later_let_go();
 	ck_assert(!is_open(p[1]) && is_open(other) && is_open(p[0]));
 	ck_assert_int_eq(write(other, "x", 1), 1);
 	ck_assert_int_eq(close(other), 0);
 	ck_assert_int_eq(close(p[0]), 0);
 	/* Nothing to close is no harm. */
 	later_close(-1);
+	later_let_go();
 	later_close(other);
+	later_let_go();
 }
 END_TEST
 
@@ -470,6 +475,7 @@ START_TEST(later_closes_a_watch)
 		ck_assert_int_ge(inotify_add_watch(fd, "/", IN_CREATE), 0);
 		ck_assert_int_ge(inotify_add_watch(fd, "/proc/self", IN_CREATE), 0);
 		later_close(fd);
+		later_let_go();
 		ck_assert(!is_open(fd));
 	}
 	ck_assert_uint_eq(open_descriptors(), before);
