@@ -114,6 +114,30 @@ static int write_result(const struct job *j, struct err *e)
 	return cli_write(STDOUT_FILENO, out.p, out.n, e);
 }
 
+static void tell_flags(const struct guard_flag *f, size_t flags, struct buf *ret)
+{
+	for (size_t i = 0; i < flags; i++) {
+		if (i == MAX_TOLD) {
+			(void)buf_printf(ret, "sandglass: and %zu more; --json tells all of them\n",
+					 flags - i);
+			break;
+		}
+		(void)buf_str(ret, "sandglass: ");
+		(void)buf_str(ret, f[i].action == GUARD_QUARANTINED  ? "quarantined "
+				   : f[i].action == GUARD_STUCK      ? "could not be moved: "
+				   : f[i].action == GUARD_MASK_MOVED ? "masked file: "
+								     : "changed from outside: ");
+		(void)term_escape(ret, f[i].path, strlen(f[i].path));
+		(void)buf_str(ret, ": ");
+		(void)term_escape(ret, f[i].why, strlen(f[i].why));
+		if (f[i].restore) {
+			(void)buf_str(ret, "; to put it back: ");
+			(void)term_escape(ret, f[i].restore, strlen(f[i].restore));
+		}
+		(void)buf_char(ret, '\n');
+	}
+}
+
 /* What the guard did and saw: things were moved, so it is told in quiet runs too. */
 static void tell_guarded(const struct job *j)
 {
@@ -129,27 +153,7 @@ static void tell_guarded(const struct job *j)
 		(void)buf_str(&out, "sandglass: not enforced: landlock\n");
 	for (size_t i = 0; j->guard && guard_lost(j->guard, i); i++)
 		(void)buf_printf(&out, "sandglass: not enforced: %s\n", guard_lost(j->guard, i));
-	for (size_t i = 0; i < flags; i++) {
-		if (i == MAX_TOLD) {
-			(void)buf_printf(&out,
-					 "sandglass: and %zu more; --json tells all of them\n",
-					 flags - i);
-			break;
-		}
-		(void)buf_str(&out, "sandglass: ");
-		(void)buf_str(&out, f[i].action == GUARD_QUARANTINED  ? "quarantined "
-				    : f[i].action == GUARD_STUCK      ? "could not be moved: "
-				    : f[i].action == GUARD_MASK_MOVED ? "masked file: "
-								      : "changed from outside: ");
-		(void)term_escape(&out, f[i].path, strlen(f[i].path));
-		(void)buf_str(&out, ": ");
-		(void)term_escape(&out, f[i].why, strlen(f[i].why));
-		if (f[i].restore) {
-			(void)buf_str(&out, "; to put it back: ");
-			(void)term_escape(&out, f[i].restore, strlen(f[i].restore));
-		}
-		(void)buf_char(&out, '\n');
-	}
+	tell_flags(f, flags, &out);
 	for (size_t i = 0; i < denials; i++) {
 		if (i == MAX_TOLD) {
 			(void)buf_printf(&out, "sandglass: hint: and %zu more like that\n",
