@@ -70,14 +70,14 @@ static bool check_dir(const struct inventory *inv, uint32_t i)
 	return d->place < PLACES && d->given < ROLES && d->role < ROLES;
 }
 
-static bool check(const struct inventory *inv)
+/* Each directory lies in the subtree of the one that it names as its parent: preorder. */
+static bool check_dirs(const struct inventory *inv)
 {
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < inv->dir_count; i++)
 		if (!check_dir(inv, i))
 			return false;
-	/* Each directory lies in the subtree of the one that it names as its parent: preorder. */
 	for (uint32_t i = 1; i < inv->dir_count; i++) {
 		while (at != INVENTORY_NONE && i >= at + inv->dirs[at].size)
 			at = inv->dirs[at].parent;
@@ -85,7 +85,11 @@ static bool check(const struct inventory *inv)
 			return false;
 		at = i;
 	}
-	at = 0;
+	return true;
+}
+
+static bool check_names(const struct inventory *inv)
+{
 	for (uint32_t i = 0; i < inv->find_count; i++) {
 		const struct inventory_find *f = &inv->finds[i];
 		if (f->dir >= inv->dir_count || !is_name(inv, f->name) ||
@@ -95,16 +99,34 @@ static bool check(const struct inventory *inv)
 	for (uint32_t i = 0; i < inv->hit_count; i++)
 		if (inv->hits[i].dir >= inv->dir_count || !is_name(inv, inv->hits[i].name))
 			return false;
+	return true;
+}
+
+/* As many texts as are said, each with its end. */
+static bool check_patterns(const struct inventory *inv)
+{
+	uint32_t count = 0;
+
 	for (uint32_t i = 0; i < inv->pattern_bytes; i++)
-		at = inv->patterns[i] ? at : at + 1;
-	if (at != inv->pattern_count ||
-	    (inv->pattern_bytes && inv->patterns[inv->pattern_bytes - 1]))
+		count += !inv->patterns[i];
+	return count == inv->pattern_count &&
+	       (!inv->pattern_bytes || !inv->patterns[inv->pattern_bytes - 1]);
+}
+
+static bool is_object_id(const struct inventory_oid *tip)
+{
+	return tip->bytes == 20 || tip->bytes == 32;
+}
+
+static bool check(const struct inventory *inv)
+{
+	if (!check_dirs(inv) || !check_names(inv) || !check_patterns(inv))
 		return false;
 	for (uint32_t i = 0; i < inv->tip_count; i++)
-		if (inv->tips[i].bytes != 20 && inv->tips[i].bytes != 32)
+		if (!is_object_id(&inv->tips[i]))
 			return false;
 	for (uint32_t i = 0; inv->inside && i < inv->inside_count; i++)
-		if (inv->inside[i].bytes != 20 && inv->inside[i].bytes != 32)
+		if (!is_object_id(&inv->inside[i]))
 			return false;
 	return true;
 }

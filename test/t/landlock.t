@@ -506,6 +506,14 @@ def removal(who):
         tap.ok(done.status == 0 and not left and tree_of(place.out) == before,
                f"{who.name}: AGENT_ROOT goes, whatever is in it, and no link is followed", done,
                left)
+        if who.name == "root":
+            os.chmod(place.state, 0o700)
+            done = place.run(rung("--quiet") + ["true"])
+            tap.ok(done.status == 125 and "CONFIG_INVALID" in done.err
+                   and f"chmod o+x {place.state}" in done.err
+                   and os.stat(place.state).st_mode & 0o777 == 0o700,
+                   "root: a named home that lets no other user through is refused, not opened", done)
+            os.chmod(place.state, 0o711)
         word = str(secrets.randbelow(10**12) + 10**12)
         first = place.start(rung("--quiet") + ["sleep", f"600.{word}"])
         wait_for(lambda: naps(word), 10)

@@ -89,7 +89,7 @@ class Place:
         os.chmod(self.top, 0o755)
         self.canary = "canary-" + secrets.token_hex(12)
         self.processes = []
-        for name, mode in (("src", 0o755), ("out", 0o755), ("home", 0o700), ("state", 0o700),
+        for name, mode in (("src", 0o755), ("out", 0o755), ("home", 0o700), ("state", 0o711),
                            ("grant", 0o755), ("tmp", 0o755)):
             os.mkdir(f"{self.top}/{name}", mode)
             setattr(self, name, f"{self.top}/{name}")
