@@ -87,21 +87,27 @@ static bool spawn(struct catfile *c, const char *work, char **env, int in, int o
 	return good;
 }
 
-bool catfile_start(struct catfile *c, const char *work, char **caller)
+/* The caller's environment and the mark: it asks git for nothing itself. NULL: no memory. */
+static char **with_mark(char **caller)
 {
 	static char mark[] = CATFILE_MARK "=1";
-	int in[2];
-	int out[2];
 	size_t n = 0;
 
 	while (caller[n])
 		n++;
-	AUTO_FREE char **env = malloc((n + 2) * sizeof(*env));
+	char **env = malloc((n + 2) * sizeof(*env));
 	if (!env)
-		return false;
+		return NULL;
 	memcpy(env, caller, n * sizeof(*env));
-	env[n] = mark; /* it asks git for nothing itself */
+	env[n] = mark;
 	env[n + 1] = NULL;
+	return env;
+}
+
+bool catfile_start(struct catfile *c, const char *work, char **caller)
+{
+	int in[2];
+	int out[2];
 
 	*c = (struct catfile){.to = -1, .from = -1};
 	c->bytes = malloc(READ_BYTES);
@@ -115,7 +121,8 @@ bool catfile_start(struct catfile *c, const char *work, char **caller)
 		free(c->bytes);
 		return false;
 	}
-	bool good = spawn(c, work, env, in[0], out[1]);
+	AUTO_FREE char **env = with_mark(caller);
+	bool good = env && spawn(c, work, env, in[0], out[1]);
 	(void)close(in[0]);
 	(void)close(out[1]);
 	c->to = in[1];
