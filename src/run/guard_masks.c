@@ -618,7 +618,7 @@ static void common_dir(const struct masks *m, const char *rule, char ret[PATH_TE
 static int too_many(const struct guard *g, struct err *e)
 {
 	const struct masks *m = &g->masks;
-	const char *worst = NULL;
+	const char *worst = m->v[0].rule; /* there are too many: there is a first */
 	char dir[PATH_TEXT];
 	char shown[SHOWN];
 	size_t most = 0;

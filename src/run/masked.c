@@ -77,6 +77,27 @@ static void free_known(struct mask_known *k)
 	free(k->path);
 }
 
+/* In the place of an old one, or as a new one: NULL. False: no memory, and all is as it was. */
+static bool put_known(struct guard *g, struct mask_known *k, const struct mask_known *file,
+		      const char *rule, const char *path)
+{
+	char *own_rule = strdup(rule);
+	char *own_path = strdup(path);
+
+	if (own_rule && own_path && !k)
+		k = add_known(g);
+	if (!own_rule || !own_path || !k) {
+		free(own_rule);
+		free(own_path);
+		return false;
+	}
+	free_known(k);
+	*k = *file;
+	k->rule = own_rule;
+	k->path = own_path;
+	return true;
+}
+
 void masked_remember(struct guard *g, const struct mask *m)
 {
 	struct mask_known *k = masked_find(g, m->dev, m->ino, m->born_ns);
@@ -87,24 +108,12 @@ void masked_remember(struct guard *g, const struct mask *m)
 		k->found = true;
 		return;
 	}
-	bool old = k;
-	k = k ? k : add_known(g);
-	if (!k)
-		return;
-	if (old)
-		free_known(k);
-	*k = (struct mask_known){.dev = m->dev,
-				 .ino = m->ino,
-				 .born_ns = m->born_ns,
-				 .rule = strdup(m->rule),
-				 .path = strdup(m->path),
-				 .found = true};
-	if (!k->rule || !k->path) {
-		free_known(k);
-		*k = g->masks.known[--g->masks.known_count];
-		return;
-	}
-	g->masks.changed = true;
+	const struct mask_known file = {.dev = m->dev,
+					.ino = m->ino,
+					.born_ns = m->born_ns,
+					.found = true};
+	if (put_known(g, k, &file, m->rule, m->path))
+		g->masks.changed = true;
 }
 
 /* "k DEV INO BIRTH RULE", PATH, or "t", PATH: each ended by NUL. */
@@ -123,15 +132,8 @@ static bool take_record(struct guard *g, const char *head, const char *path)
 		return false;
 	if (masked_find(g, dev, ino, born))
 		return true;
-	struct mask_known *k = add_known(g);
-	if (!k)
-		return false;
-	*k = (struct mask_known){.dev = dev,
-				 .ino = ino,
-				 .born_ns = born,
-				 .rule = strdup(head + n),
-				 .path = strdup(path)};
-	return k->rule && k->path;
+	const struct mask_known file = {.dev = dev, .ino = ino, .born_ns = born};
+	return put_known(g, NULL, &file, head + n, path);
 }
 
 static void file_name(const struct guard_root *r, char ret[64])
@@ -173,11 +175,15 @@ void masked_load(struct guard *g, int state)
 
 	for (size_t i = 0; state >= 0 && i < g->root_count; i++)
 		load_root(g, &g->roots[i], state);
-	m->inos = m->known_count ? calloc(m->known_count, sizeof(*m->inos)) : NULL;
-	for (size_t i = 0; m->inos && i < m->known_count; i++)
-		m->inos[m->ask.inos++] = m->known[i].ino;
-	if (m->ask.inos)
-		qsort(m->inos, m->ask.inos, sizeof(*m->inos), by_number);
+	if (!m->known_count)
+		return;
+	m->inos = calloc(m->known_count, sizeof(*m->inos));
+	if (!m->inos)
+		return;
+	for (size_t i = 0; i < m->known_count; i++)
+		m->inos[i] = m->known[i].ino;
+	qsort(m->inos, m->known_count, sizeof(*m->inos), by_number);
+	m->ask.inos = m->known_count;
 	m->ask.ino = m->inos;
 }
 
@@ -362,7 +368,7 @@ static void read_index(struct reading *r, const char *git, int fd, const struct 
 }
 
 /* The source can be a part of a work tree: then the index lies above it. */
-static void read_outer(struct reading *r, const struct guard_root *root)
+static void read_outer(const struct reading *r, const struct guard_root *root)
 {
 	char dir[PATH_TEXT];
 	char git[PATH_TEXT + 8];
@@ -373,8 +379,9 @@ static void read_outer(struct reading *r, const struct guard_root *root)
 		(void)snprintf(git, sizeof(git), "%s/.git", dir);
 		if (lstat(git, &st) == 0) {
 			AUTO_FD int fd = guard_open_file(git, "index", &st);
-			r->work = dir;
-			read_index(r, git, fd, &st);
+			struct reading outer = *r;
+			outer.work = dir;
+			read_index(&outer, git, fd, &st);
 			return;
 		}
 		*slash = '\0';
