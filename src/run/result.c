@@ -164,6 +164,28 @@ static void write_usage(const struct job *j, struct json *o)
 	json_obj_end(o);
 }
 
+static void write_not_enforced(const struct job *j, struct json *o)
+{
+	uint32_t lost = j->out.exit.flags;
+
+	json_key(o, "not_enforced");
+	json_arr_begin(o);
+	if (j->req->mode == MODE_FULL_ACCESS)
+		json_str(o, "boundary");
+	for (size_t i = 0; i < LIMITS; i++)
+		if (j->limits.value[i] != LIMIT_NONE && j->limits.grade[i] == GRADE_NONE)
+			json_str(o, limit_names[i]);
+	if (lost & REPORT_NO_LANDLOCK)
+		json_str(o, "landlock");
+	if (lost & REPORT_NO_SYSCTL)
+		json_str(o, "user-counters");
+	for (size_t i = 0; job_is_rung(j) && rung_lost(j->out.exit.landlock, i); i++)
+		json_str(o, rung_lost(j->out.exit.landlock, i));
+	for (size_t i = 0; j->guard && guard_lost(j->guard, i); i++)
+		json_str(o, guard_lost(j->guard, i));
+	json_arr_end(o);
+}
+
 static void write_enforced(const struct job *j, struct json *o)
 {
 	static const char *const always[] =
@@ -186,22 +208,6 @@ static void write_enforced(const struct job *j, struct json *o)
 		if (j->plan.cgroup_count)
 			json_str(o, "cgroup");
 	}
-	json_arr_end(o);
-	json_key(o, "not_enforced");
-	json_arr_begin(o);
-	if (bare)
-		json_str(o, "boundary");
-	for (size_t i = 0; i < LIMITS; i++)
-		if (j->limits.value[i] != LIMIT_NONE && j->limits.grade[i] == GRADE_NONE)
-			json_str(o, limit_names[i]);
-	if (lost & REPORT_NO_LANDLOCK)
-		json_str(o, "landlock");
-	if (lost & REPORT_NO_SYSCTL)
-		json_str(o, "user-counters");
-	for (size_t i = 0; is_rung && rung_lost(j->out.exit.landlock, i); i++)
-		json_str(o, rung_lost(j->out.exit.landlock, i));
-	for (size_t i = 0; j->guard && guard_lost(j->guard, i); i++)
-		json_str(o, guard_lost(j->guard, i));
 	json_arr_end(o);
 }
 
@@ -375,6 +381,7 @@ static void write_sandbox(const struct job *j, struct json *o)
 	json_kv_uint(o, "landlock", j->out.exit.landlock);
 	json_kv_str(o, "runs_as", j->runs_as);
 	write_enforced(j, o);
+	write_not_enforced(j, o);
 	write_grades(j, o);
 	write_masked(j, o);
 	write_policy(j, o);
