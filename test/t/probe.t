@@ -630,12 +630,28 @@ def x32_errno():
     return ctypes.get_errno()
 
 
+# mov $20, %eax (getpid); int $0x80; ret
+ENTRY32 = r"""
+import ctypes, mmap
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(b"\xb8\x14\0\0\0\xcd\x80\xc3")
+at = ctypes.addressof(ctypes.c_char.from_buffer(code))
+print(ctypes.CFUNCTYPE(ctypes.c_int)(at)())
+"""
+
+
+def entry32_works():
+    """Some hypervisors have no interrupt 0x80: a program that tries it dies by SIGSEGV."""
+    done = subprocess.run([sys.executable, "-c", ENTRY32], capture_output=True, check=False)
+    return done.returncode == 0 and done.stdout.strip().isdigit()
+
+
 # What the kernel of this machine lets nobody do (or nobody but root): why, or None.
 NOBODY = {
     "x32": lambda who: "no x32 entry" if os.uname().machine != "x86_64" or
            x32_errno() == errno.ENOSYS else None,
     "int80": lambda who: "no 32-bit entry" if os.uname().machine != "x86_64" or
-             not os.path.exists("/proc/sys/abi/vsyscall32") else None,
+             not os.path.exists("/proc/sys/abi/vsyscall32") or not entry32_works() else None,
     "perf": lambda who: "kernel.perf_event_paranoid" if who.uid and
             number_in("/proc/sys/kernel/perf_event_paranoid", 0) > 2 else None,
     "sc-01": lambda who: "kernel.io_uring_disabled" if

@@ -224,7 +224,7 @@ def recorded(place, inside):
         time.sleep(0.3)
         t.send(SUSPEND)
         t.see("Stopped")
-        t.send("kill -9 %1; wait; echo d''one\r")
+        t.send("kill -9 %1; sleep 0.5; echo d''one\r")
         t.see("^done")
         t.send("exit\r")
         return t.ended(), [], ""

@@ -60,7 +60,7 @@ class World:
         os.mkdir(self.top, 0o755)
         for name in ("ws", "out", "sibling", "decoy", "home"):
             os.mkdir(f"{self.top}/{name}", 0o755)
-        os.mkdir(f"{self.top}/state", 0o700)
+        os.mkdir(f"{self.top}/state", 0o711)
         for name in HOME_FILES:
             self._plant(f"home/{name}")
         self._plant("home/.gitconfig", GITCONFIG)
