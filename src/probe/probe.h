@@ -107,6 +107,13 @@ bool has_cap(unsigned int cap);   /* effective, in whatever user namespace */
 bool in_host_pid_namespace(void); /* pid 1 is the machine's, hands off */
 /* Runs fn in a child and gives the wait status; -1 if there is no child. */
 int in_child(void (*fn)(struct finding *f, void *arg), struct finding *f, void *arg);
+#ifdef __x86_64__
+/*
+ * A system call by the entry of 32-bit programs; -errno as there. Only in a child: under some
+ * hypervisors there is no such entry, and SIGSEGV ends the process.
+ */
+long entry32(long nr, long a, long b);
+#endif
 /* Like in_child, and a death by SIGSYS counts as a refusal of `what`. */
 void guarded(struct finding *f, const char *what, void (*fn)(struct finding *f, void *arg),
 	     void *arg);

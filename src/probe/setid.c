@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -166,13 +165,10 @@ static long call_chmod32(const char *path, long mode)
 {
 	char *low = mmap(NULL, PATH_MAX, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-	long rc = -ENOMEM;
 	if (low == MAP_FAILED)
 		return -1;
 	(void)snprintf(low, PATH_MAX, "%s", path);
-	/* Where there is no such entry it ends the process, and that is no sanitizer's to report. */
-	(void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-	__asm__ volatile("int $0x80" : "=a"(rc) : "a"(15L), "b"(low), "c"(mode) : "memory");
+	long rc = entry32(15, (long)low, mode);
 	(void)munmap(low, PATH_MAX);
 	if (rc >= 0)
 		return rc;

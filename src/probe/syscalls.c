@@ -209,15 +209,6 @@ static void row_listener_high(struct finding *f)
 }
 
 #ifdef __x86_64__
-static long entry32(long nr, long a)
-{
-	long rc;
-	/* Where there is no such entry it ends the process, and that is no sanitizer's to report. */
-	(void)sigaction(SIGSEGV, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-	__asm__ volatile("int $0x80" : "=a"(rc) : "a"(nr), "b"(a) : "memory");
-	return rc;
-}
-
 static void compat_calls(struct finding *f, void *arg)
 {
 	(void)arg;
@@ -226,7 +217,7 @@ static void compat_calls(struct finding *f, void *arg)
 		long nr;
 	} calls[] = {{"getpid", 20}, {"unshare", 310}, {"keyctl", 288}, {"io_uring_setup", 425}};
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-		long rc = (int)entry32(calls[i].nr, 0);
+		long rc = (int)entry32(calls[i].nr, 0, 0);
 		errno = rc < 0 ? (int)-rc : 0;
 		tried(f, calls[i].name, rc < 0 ? -1 : rc, BY_FILTER);
 	}

@@ -295,7 +295,6 @@ def starts():
                 os.close(os.open(f"{place.src}/d{d}/file{i}", os.O_CREAT | os.O_WRONLY, 0o644))
         places.append((place, []))
     time.sleep(2.2)  # what was changed just now is read again
-    ratio = 0
     for _ in range(3):  # the best of more, where others had the machine
         for turn in range(43):
             for place, times in places if turn % 2 else places[::-1]:
