@@ -141,13 +141,15 @@ static bool may_write(const char *path)
 	return arg("rw") && strncmp(path, arg("rw"), strlen(arg("rw"))) == 0;
 }
 
+/* One path for the whole walk, so that its depth costs no stack. */
 struct search {
 	struct finding *f;
 	unsigned int seen, writable;
+	char path[PATH_MAX];
 };
 
 /* An unnamed file changes no directory. Where there is none, the kernel's word counts. */
-static void test_dir(struct search *s, int fd, const char *path)
+static void test_dir(struct search *s, int fd)
 {
 	s->seen++;
 	if (faccessat(fd, ".", W_OK, AT_EACCESS) < 0)
@@ -157,11 +159,11 @@ static void test_dir(struct search *s, int fd, const char *path)
 		return;
 	base_close_fd(&made);
 	if (s->writable++ < MAX_SHOWN)
-		reached(s->f, "%s is writable", path);
+		reached(s->f, "%s is writable", s->path[0] ? s->path : "/");
 	s->f->escaped = true;
 }
 
-static void search_dir(struct search *s, int parent, const char *name, const char *path)
+static void search_dir(struct search *s, int parent, const char *name, size_t len)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -169,16 +171,18 @@ static void search_dir(struct search *s, int parent, const char *name, const cha
 		base_close_fd(&fd);
 		return;
 	}
-	test_dir(s, fd, path);
+	test_dir(s, fd);
 	for (struct dirent *d;
 	     s->seen < MAX_WALK && s->writable < MAX_SHOWN && (d = readdir(dir));) {
-		char below[PATH_MAX];
+		size_t n = strlen(d->d_name);
 		if (d->d_type != DT_DIR || strcmp(d->d_name, ".") == 0 ||
-		    strcmp(d->d_name, "..") == 0)
+		    strcmp(d->d_name, "..") == 0 || len + n + 2 > sizeof(s->path))
 			continue;
-		if (join(below, sizeof(below), strcmp(path, "/") ? path : "", d->d_name) &&
-		    !may_write(below))
-			search_dir(s, fd, d->d_name, below);
+		s->path[len] = '/';
+		(void)memcpy(&s->path[len + 1], d->d_name, n + 1);
+		if (!may_write(s->path))
+			search_dir(s, fd, d->d_name, len + 1 + n);
+		s->path[len] = '\0';
 	}
 	(void)closedir(dir);
 }
@@ -186,7 +190,7 @@ static void search_dir(struct search *s, int parent, const char *name, const cha
 static void row_writable(struct finding *f)
 {
 	struct search s = {.f = f};
-	search_dir(&s, AT_FDCWD, "/", "/");
+	search_dir(&s, AT_FDCWD, "/", 0);
 	note(f, "%u directories, %u writable", s.seen, s.writable);
 	judged(f, "find / -writable", s.writable ? 0 : EROFS, s.writable > 0);
 }
