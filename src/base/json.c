@@ -191,7 +191,7 @@ void json_bool(struct json *j, bool v)
 	value_end(j);
 }
 
-void json_null(struct json *j)
+void json_nil(struct json *j)
 {
 	value_begin(j);
 	(void)buf_str(j->out, "null");
@@ -204,7 +204,7 @@ void json_kv_str(struct json *j, const char *key, const char *s)
 	if (s)
 		json_str(j, s);
 	else
-		json_null(j);
+		json_nil(j);
 }
 
 void json_kv_uint(struct json *j, const char *key, uint64_t v)
@@ -228,7 +228,7 @@ void json_kv_bool(struct json *j, const char *key, bool v)
 void json_kv_null(struct json *j, const char *key)
 {
 	json_key(j, key);
-	json_null(j);
+	json_nil(j);
 }
 
 int json_finish(struct json *j, enum err_code code, struct err *e)

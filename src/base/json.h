@@ -48,7 +48,7 @@ void json_base64(struct json *j, const void *p, size_t n);
 void json_int(struct json *j, int64_t v);
 void json_uint(struct json *j, uint64_t v);
 void json_bool(struct json *j, bool v);
-void json_null(struct json *j);
+void json_nil(struct json *j); /* null; jansson has the other name */
 
 /* Key and value in one. A NULL string is null. */
 void json_kv_str(struct json *j, const char *key, const char *s);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
 
-#include <stdint.h>
 #include <string.h>
 
-#define BLOCK 64
+#define BLOCK SHA256_BLOCK
 
 /* FIPS 180-4, 4.2.2: fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t k[64] = {
@@ -25,53 +24,102 @@ static uint32_t rotr(uint32_t x, unsigned int n)
 	return x >> n | x << (32 - n);
 }
 
-static void block(uint32_t h[8], const unsigned char *p)
+/* One round; the caller renames instead of moving: what was a is b in the next one. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                             \
+	do {                                                                         \
+		uint32_t t_ = (h) + (rotr((e), 6) ^ rotr((e), 11) ^ rotr((e), 25)) + \
+			      ((g) ^ ((e) & ((f) ^ (g)))) + k[i] + w[i];             \
+		(d) += t_;                                                           \
+		(h) = t_ + (rotr((a), 2) ^ rotr((a), 13) ^ rotr((a), 22)) +          \
+		      (((a) & (b)) | ((c) & ((a) | (b))));                           \
+	} while (0)
+
+static void block(uint32_t into[8], const unsigned char *p)
 {
 	uint32_t w[64];
-	uint32_t s[8];
+	uint32_t a = into[0], b = into[1], c = into[2], d = into[3];
+	uint32_t e = into[4], f = into[5], g = into[6], h = into[7];
 
 	for (size_t i = 0; i < 16; i++)
 		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 |
 		       (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
 	for (size_t i = 16; i < 64; i++) {
-		uint32_t a = w[i - 15];
-		uint32_t b = w[i - 2];
-		w[i] = w[i - 16] + (rotr(a, 7) ^ rotr(a, 18) ^ a >> 3) + w[i - 7] +
-		       (rotr(b, 17) ^ rotr(b, 19) ^ b >> 10);
+		uint32_t x = w[i - 15];
+		uint32_t y = w[i - 2];
+		w[i] = w[i - 16] + (rotr(x, 7) ^ rotr(x, 18) ^ x >> 3) + w[i - 7] +
+		       (rotr(y, 17) ^ rotr(y, 19) ^ y >> 10);
 	}
-	memcpy(s, h, sizeof(s));
-	for (size_t i = 0; i < 64; i++) {
-		uint32_t t1 = s[7] + (rotr(s[4], 6) ^ rotr(s[4], 11) ^ rotr(s[4], 25)) +
-			      ((s[4] & s[5]) ^ (~s[4] & s[6])) + k[i] + w[i];
-		uint32_t t2 = (rotr(s[0], 2) ^ rotr(s[0], 13) ^ rotr(s[0], 22)) +
-			      ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-		memmove(s + 1, s, 7 * sizeof(s[0]));
-		s[4] += t1;
-		s[0] = t1 + t2;
+	for (size_t i = 0; i < 64; i += 8) {
+		ROUND(a, b, c, d, e, f, g, h, i);
+		ROUND(h, a, b, c, d, e, f, g, i + 1);
+		ROUND(g, h, a, b, c, d, e, f, i + 2);
+		ROUND(f, g, h, a, b, c, d, e, i + 3);
+		ROUND(e, f, g, h, a, b, c, d, i + 4);
+		ROUND(d, e, f, g, h, a, b, c, i + 5);
+		ROUND(c, d, e, f, g, h, a, b, i + 6);
+		ROUND(b, c, d, e, f, g, h, a, i + 7);
 	}
-	for (size_t i = 0; i < 8; i++)
-		h[i] += s[i];
+	into[0] += a;
+	into[1] += b;
+	into[2] += c;
+	into[3] += d;
+	into[4] += e;
+	into[5] += f;
+	into[6] += g;
+	into[7] += h;
 }
 
-void sha256(const void *data, size_t n, unsigned char ret[SHA256_BYTES])
+void sha256_init(struct sha256 *s)
 {
 	/* FIPS 180-4, 5.3.3. */
-	uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-			 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-	const unsigned char *p = data;
-	unsigned char last[2 * BLOCK] = {0};
-	uint64_t bits = (uint64_t)n * 8;
+	*s = (struct sha256){.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+				   0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+}
 
+void sha256_add(struct sha256 *s, const void *data, size_t n)
+{
+	const unsigned char *p = data;
+	size_t have = s->bytes % BLOCK;
+
+	s->bytes += n;
+	if (have) {
+		size_t some = n < BLOCK - have ? n : BLOCK - have;
+		memcpy(s->part + have, p, some);
+		if (have + some < BLOCK)
+			return;
+		block(s->h, s->part);
+		p += some;
+		n -= some;
+	}
 	for (; n >= BLOCK; n -= BLOCK, p += BLOCK)
-		block(h, p);
+		block(s->h, p);
 	if (n)
-		memcpy(last, p, n);
+		memcpy(s->part, p, n);
+}
+
+void sha256_end(struct sha256 *s, unsigned char ret[SHA256_BYTES])
+{
+	unsigned char last[2 * BLOCK] = {0};
+	uint64_t bits = s->bytes * 8;
+	size_t n = s->bytes % BLOCK;
+
+	memcpy(last, s->part, n);
 	last[n] = 0x80;
 	size_t len = n < BLOCK - 8 ? BLOCK : 2 * BLOCK;
 	for (size_t i = 0; i < 8; i++)
 		last[len - 1 - i] = (unsigned char)(bits >> 8 * i);
 	for (size_t i = 0; i < len; i += BLOCK)
-		block(h, last + i);
+		block(s->h, last + i);
 	for (size_t i = 0; i < SHA256_BYTES; i++)
-		ret[i] = (unsigned char)(h[i / 4] >> (24 - 8 * (i % 4)));
+		ret[i] = (unsigned char)(s->h[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256(const void *data, size_t n, unsigned char ret[SHA256_BYTES])
+{
+	struct sha256 s;
+
+	sha256_init(&s);
+	if (n)
+		sha256_add(&s, data, n);
+	sha256_end(&s, ret);
 }

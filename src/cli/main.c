@@ -34,5 +34,7 @@ int main(int argc, char **argv)
 		return verb_unknown(name);
 	if (!v->run)
 		return usage_later(name, v->later, is_call(argc, argv) ? 125 : 2);
-	return v->run(&cli, argc > 1 ? argc - 2 : 0, argv + (argc > 1 ? 2 : argc));
+	cli.argc = argc > 1 ? argc - 2 : 0;
+	cli.argv = argv + (argc > 1 ? 2 : argc);
+	return v->run(&cli, cli.argc, cli.argv);
 }

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `sandglass policy` and `sandglass schema`: their descriptions, and the way to
- * sandglass-main, which has the libraries that they need.
+ * `sandglass policy` and `sandglass schema`: their descriptions.
  */
-#include <errno.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "base/base.h"
 #include "cli/policy_options.h"
 #include "cli/verbs.h"
-#include "run/beside.h"
 
 #define AT(field) offsetof(struct policy_options, field)
 #define EXIT_STATUSES "Exit status: 0, done; 2, it could not be done."
@@ -160,58 +150,12 @@ const struct usage schema_usage = {
 	.words = schema_words,
 };
 
-/*
- * sandglass-main with the same arguments. It is waited for, not become, because
- * the loader's own words about a missing library would be the last ones.
- */
-static int run_main(char **all, const char *path, const struct cli *cli, struct err *e)
-{
-	int status = 0;
-	pid_t pid = -1;
-	int rc = posix_spawn(&pid, path, NULL, NULL, all, cli->env);
-
-	if (rc != 0) {
-		errno = rc;
-		return err_sys(e, "start %s", path);
-	}
-	if (RETRY_EINTR(waitpid(pid, &status, 0)) < 0)
-		return err_sys(e, "wait for %s", path);
-	if (WIFSIGNALED(status)) {
-		cli_die_by(WTERMSIG(status));
-		return 128 + WTERMSIG(status);
-	}
-	if (WEXITSTATUS(status) == BESIDE_NO_LIBRARY)
-		return beside_no_library("sandglass-main", e);
-	return WEXITSTATUS(status);
-}
-
-static int hand_over(const struct cli *cli, const char *verb, int argc, char **argv)
-{
-	char path[PATH_TEXT];
-	struct err e = {0};
-
-	if (beside_find("sandglass-main", path, &e) < 0)
-		return cli_fail(&e, 2);
-	char **all = calloc((size_t)argc + 3, sizeof(*all));
-	if (!all) {
-		(void)err_set(&e, ERR_INTERNAL, "out of memory");
-		return cli_fail(&e, 2);
-	}
-	all[0] = (char *)(uintptr_t) "sandglass-main";
-	all[1] = (char *)(uintptr_t)verb;
-	for (int i = 0; i < argc; i++)
-		all[2 + i] = argv[i];
-	int status = run_main(all, path, cli, &e);
-	free(all);
-	return status < 0 ? cli_fail(&e, 2) : status;
-}
-
 int verb_policy(const struct cli *cli, int argc, char **argv)
 {
-	return hand_over(cli, "policy", argc, argv);
+	return verb_in_main(cli, "policy", argc, argv);
 }
 
 int verb_schema(const struct cli *cli, int argc, char **argv)
 {
-	return hand_over(cli, "schema", argc, argv);
+	return verb_in_main(cli, "schema", argc, argv);
 }

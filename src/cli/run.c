@@ -10,14 +10,21 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/term.h"
+#include "cli/reviewed.h"
 #include "cli/run_options.h"
+#include "cli/session_options.h"
 #include "cli/verbs.h"
 #include "policy/apply.h"
 #include "run/job.h"
 #include "run/notice.h"
+#include "run/record.h"
+#include "run/session.h"
 
-#define MAX_TOLD 100 /* moves, and hints, that are told one by one on stderr */
+#define MAX_TOLD 100            /* moves, and hints, that are told one by one on stderr */
+#define SESSION_WALL_MS 300000u /* of a call in a session, unless something else is said */
+#define SESSION_PIDS 4096u
 #define MAX_RESULT_BYTES ((size_t)1 << 30)
 
 /*
@@ -93,7 +100,7 @@ static void notice(const struct job *j)
 	}
 	if (job_is_rung(j) && !j->req->quiet && !j->req->json)
 		notice_rung();
-	if (j->req->quiet || j->req->json || !j->src.given ||
+	if (j->req->quiet || j->req->json || !j->src.given || j->in ||
 	    j->req->mode != MODE_WORKSPACE_WRITE || !notice_first(&j->who, &j->src))
 		return;
 	(void)fprintf(stderr, "sandglass: writes: direct (changes land in %s at once)\n",
@@ -179,10 +186,29 @@ static void tell_guarded(const struct job *j)
 		return; /* nowhere to tell it; the result and the quarantine have it */
 }
 
+/*
+ * The audit log, before the result that says whether it was written. A log that cannot be
+ * written keeps nobody from running a command: what is missing in it is said instead.
+ */
+static void record(struct job *j)
+{
+	char shown[2 * ERR_MSG_MAX];
+	struct err e = {0};
+
+	if (!j->who.env || job_record(j, &e) == 0)
+		return;
+	j->unrecorded = true;
+	if (!j->req->quiet && !j->req->json)
+		(void)fprintf(stderr, "sandglass: not enforced: audit (%s)\n",
+			      term_escape_cut(shown, sizeof(shown), e.msg, strlen(e.msg)));
+}
+
 static int finish(struct job *j)
 {
 	struct err e = {0};
 	int status = j->status;
+
+	record(j);
 
 	if (j->guard && status != 0)
 		guard_hint_masks(j->guard);
@@ -204,8 +230,8 @@ static int finish(struct job *j)
 	return status;
 }
 
-/* All of it once. -1: j->error says why nothing was run. */
-static int attempt(struct job *j)
+/* All but the end. -1: j->error says why nothing was run. */
+static int begin(struct job *j)
 {
 	if (job_begin(j, &j->error) < 0 ||
 	    (j->req->mode == MODE_FULL_ACCESS && confirm_full_access(j, &j->error) < 0) ||
@@ -215,7 +241,40 @@ static int attempt(struct job *j)
 	if (j->plan.cgroup_count)
 		cgroups_sweep(&j->cgroups);
 	notice(j);
-	return job_run(j, &j->error);
+	return 0;
+}
+
+/* All of it once. */
+static int attempt(struct job *j)
+{
+	return begin(j) < 0 ? -1 : job_run(j, &j->error);
+}
+
+static int job_of_session(struct job *j, struct request *req, struct err *e);
+static void settle(struct job *j, int rc);
+
+/* The same in a session of its own, which holds what is changed. */
+static int run_reviewed(const struct cli *cli, struct job *j, struct request *req)
+{
+	static struct job_session in;
+	char id[UUID_TEXT];
+
+	int rc = reviewed_begin(cli, cli->argc, cli->argv, id, &j->error);
+	if (rc == 0)
+		rc = job_session_find(&in, &j->who, id, &j->error);
+	if (rc < 0) {
+		j->status = err_code_status(j->error.code);
+		return finish(j);
+	}
+	policy_release(&j->policy);
+	j->in = &in;
+	bool ask = j->who.terminal && !req->json && !req->quiet;
+	settle(j, job_of_session(j, req, &j->error) < 0 ? -1 : attempt(j));
+	if (j->out.told_signal) /* which ends us, too: the changes stay */
+		reviewed_end(cli, id, true, false);
+	int status = finish(j);
+	reviewed_end(cli, id, req->keep, ask);
+	return status;
 }
 
 static int run(const struct cli *cli, struct request *req)
@@ -223,13 +282,17 @@ static int run(const struct cli *cli, struct request *req)
 	static struct job j; /* 1 MiB of lists: too much for a stack */
 	char cwd[PATH_TEXT];
 
+	j.began_ms = clock_wall_ms();
 	j.closed = cli->closed;
 	j.uid_fd = -1;
 	j.req = req;
 	bool known = caller_init(&j.who, cli->env, cwd, &j.error) == 0;
 	if (!known)
 		policy_apply(req, NULL);
-	int rc = known && job_policy(&j, req, &j.error) == 0 ? attempt(&j) : -1;
+	bool good = known && job_policy(&j, req, &j.error) == 0;
+	if (good && req->writes == WRITES_OVERLAY)
+		return run_reviewed(cli, &j, req);
+	int rc = good ? attempt(&j) : -1;
 	if (rc == 0 && job_needs_other_ids(&j)) {
 		job_reset(&j);
 		rc = attempt(&j);
@@ -268,6 +331,184 @@ int verb_run(const struct cli *cli, int argc, char **argv)
 	if (req.help)
 		return usage_show(&run_usage, 125);
 	return run(cli, &req);
+}
+
+/* What the session was made with, and then what this call asks for. */
+static int session_request(struct job_session *s, int argc, char **argv, struct request *ret,
+			   struct err *e)
+{
+	if (run_options_parse((int)s->rec.option_count, s->rec.options, ret, e) < 0 ||
+	    session_exec_parse(argc, argv, ret, e) < 0)
+		return -1;
+	ret->source = s->rec.source[0] ? s->rec.source : NULL;
+	ret->no_source = !s->rec.source[0];
+	return 0;
+}
+
+static int job_of_session(struct job *j, struct request *req, struct err *e)
+{
+	const struct session_record *rec = &j->in->rec;
+
+	j->req = req;
+	if (source_locate(req, &j->who, &j->src, e) < 0)
+		return -1;
+	if (j->src.given && (j->src.st.st_dev != rec->dev || j->src.st.st_ino != rec->ino)) {
+		(void)err_set(e, ERR_CONFLICT,
+			      "%s is not the directory that the session was made over",
+			      j->src.path);
+		return err_hint(e, "sandglass session destroy %.8s keeps its changes", rec->id);
+	}
+	if (policy_load_snapshot(&j->policy, req, j->in->dir, e) < 0)
+		return -1;
+	return 0;
+}
+
+static void take_defaults(struct request *req)
+{
+	if (req->wall_ms == LIMIT_UNSET)
+		req->wall_ms = SESSION_WALL_MS;
+	if (req->pids == LIMIT_UNSET)
+		req->pids = SESSION_PIDS;
+}
+
+/* For `session calls`, and for what is exported; nobody misses it if it cannot be written. */
+static void note_result(const struct job *j)
+{
+	AUTO_BUF out = BUF_INIT(MAX_RESULT_BYTES);
+	char name[sizeof("results/.json") + UUID_TEXT];
+	struct err ignored = {0};
+
+	(void)snprintf(name, sizeof(name), "results/%s.json", j->call);
+	if (!j->call[0] || result_write(j, &out, &ignored) < 0)
+		return;
+	AUTO_FD int fd = openat(j->in->dir, name,
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || cli_write(fd, out.p, out.n, &ignored) < 0)
+		return;
+}
+
+static void settle(struct job *j, int rc)
+{
+	if (rc == 0) {
+		job_judge(j);
+	} else {
+		job_abort(j);
+		j->status = err_code_status(j->error.code);
+	}
+	note_result(j);
+}
+
+static int run_in_session(struct job *j, struct request *req)
+{
+	int rc = job_of_session(j, req, &j->error);
+
+	take_defaults(req);
+	settle(j, rc < 0 ? -1 : attempt(j));
+	return finish(j);
+}
+
+/* A file of the session's logs as a stream; commands in it can only read there. */
+static int open_log(const struct job *j, const char *end)
+{
+	char name[sizeof("root/logs/.out") + UUID_TEXT];
+
+	(void)snprintf(name, sizeof(name), "root/logs/%s.%s", j->in->call, end);
+	return openat(j->in->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+}
+
+static _Noreturn void be_detached(struct job *j, struct request *req, int tell)
+{
+	(void)setsid();
+	(void)sigaction(SIGHUP, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int out = open_log(j, "out");
+	int err = open_log(j, "err");
+	int rc = -1;
+
+	req->json = req->tty = false;
+	req->quiet = req->no_tty = true;
+	if (null < 0 || out < 0 || err < 0)
+		(void)err_sys(&j->error, "the session's logs");
+	else if (dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+		(void)err_sys(&j->error, "dup2");
+	else
+		rc = job_of_session(j, req, &j->error);
+	take_defaults(req);
+	if (rc == 0)
+		rc = begin(j);
+	(void)!write(tell, &j->error, sizeof(j->error));
+	(void)close(tell);
+	if (rc == 0)
+		rc = job_run(j, &j->error);
+	settle(j, rc);
+	record(j);
+	_exit(0);
+}
+
+/* The call goes on with a process of its own that stays with it, as we would. */
+static int detach(struct job *j, struct request *req)
+{
+	struct err e = {0};
+	int ends[2];
+
+	if (uuid4(j->in->call, &e) < 0 || (pipe2(ends, O_CLOEXEC) < 0 && err_sys(&e, "pipe") < 0))
+		return cli_fail(&e, 125);
+	pid_t pid = fork();
+	if (pid == 0)
+		be_detached(j, req, ends[1]);
+	(void)close(ends[1]);
+	if (pid < 0 || read(ends[0], &e, sizeof(e)) != sizeof(e))
+		(void)err_set(&e, ERR_INTERNAL, "the call did not start");
+	if (e.code != ERR_NONE)
+		return cli_fail(&e, err_code_status(e.code));
+	if (req->json)
+		(void)printf("{\"session\":\"%s\",\"call\":\"%s\"}\n", j->in->rec.id, j->in->call);
+	else
+		(void)printf("%s\n", j->in->call);
+	return fflush(stdout) ? 125 : 0;
+}
+
+/* The session's operand is the first one; options may stand before it only. */
+static int exec_operand(struct request *probe, int argc, char **argv, const char **ret_id,
+			struct err *e)
+{
+	*probe = request_of_nothing();
+	if (session_exec_parse(argc, argv, probe, e) < 0)
+		return -1;
+	if (probe->help)
+		return 0;
+	if (!probe->argc || (probe->argc < 2 && !probe->script)) {
+		(void)err_set(e, ERR_CONFIG_INVALID, probe->argc ? "no command" : "no session");
+		return err_hint(e, "sandglass session exec ID CMD [ARG…]");
+	}
+	*ret_id = probe->argv[0];
+	return 0;
+}
+
+int verb_session_exec(const struct cli *cli, int argc, char **argv)
+{
+	static struct job j;
+	static struct job_session in;
+	static struct request req;
+	const char *id = NULL;
+	char cwd[PATH_TEXT];
+	struct err e = {0};
+
+	if (exec_operand(&req, argc, argv, &id, &e) < 0)
+		return bad_options(&req, &e);
+	if (req.help)
+		return usage_show(&session_exec_usage, 125);
+	j.closed = cli->closed;
+	j.uid_fd = -1;
+	if (caller_init(&j.who, cli->env, cwd, &e) < 0 ||
+	    job_session_find(&in, &j.who, id, &e) < 0 ||
+	    session_request(&in, argc, argv, &req, &e) < 0)
+		return bad_options(&req, &e);
+	in.detached = req.detach;
+	req.argv++;
+	req.argc--;
+	j.in = &in;
+	return req.detach ? detach(&j, &req) : run_in_session(&j, &req);
 }
 
 int verb_shell(const struct cli *cli, int argc, char **argv)

@@ -7,208 +7,359 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "cli/session_options.h"
 #include "cli/verbs.h"
 
 #define AT(field) offsetof(struct request, field)
-#define LATER_REVIEW "sessions and review"
 #define LATER_NETWORK "the network"
 #define LATER_RULES "rules and approvals"
 #define LATER_TIERS "other kernels and tiers"
 
 static const char *const writes_names[] = {"direct", "overlay", NULL};
 static const char *const approval_names[] = {"untrusted", "on-request", "never", NULL};
-static const char *const writes_later[] = {NULL, LATER_REVIEW, NULL};
 static const char *const approval_later[] = {LATER_RULES, LATER_RULES, NULL, NULL};
 static const char *const isolation_names[] = {"namespace", "landlock", "gvisor",
 					      "microvm",   "seatbelt", NULL};
 static const char *const isolation_later[] = {NULL,        NULL,        LATER_TIERS,
 					      LATER_TIERS, LATER_TIERS, NULL};
 
+#define OPT_SCRIPT                                                                            \
+	{                                                                                     \
+		.section = "What to run", .short_name = 'c', .kind = OPT_STRING,              \
+		.off = AT(script), .arg = "SCRIPT",                                           \
+		.help = "run SCRIPT with the pinned shell (bash --noprofile --norc, else sh)" \
+	}
+
+#define OPTS_SEES                                                                                   \
+	{.section = "What it sees",                                                                 \
+	 .name = "source",                                                                          \
+	 .kind = OPT_STRING,                                                                        \
+	 .off = AT(source),                                                                         \
+	 .arg = "DIR",                                                                              \
+	 .help = "the project; default: top of the git work tree, else the working directory"},     \
+		{.name = "no-source",                                                               \
+		 .kind = OPT_FLAG,                                                                  \
+		 .off = AT(no_source),                                                              \
+		 .help = "no project: work in /sand/workspace"},                                    \
+		{.name = "mode",                                                                    \
+		 .kind = OPT_CHOICE,                                                                \
+		 .off = AT(mode),                                                                   \
+		 .arg = "MODE",                                                                     \
+		 .choices = mode_names,                                                             \
+		 .help = "read-only, workspace-write (default) or danger-full-access"},             \
+		{.name = "read",                                                                    \
+		 .kind = OPT_LIST,                                                                  \
+		 .off = AT(read),                                                                   \
+		 .arg = "PATH",                                                                     \
+		 .help = "show PATH, read-only"},                                                   \
+		{.name = "write",                                                                   \
+		 .kind = OPT_LIST,                                                                  \
+		 .off = AT(write),                                                                  \
+		 .arg = "PATH",                                                                     \
+		 .help = "show PATH, writable"},                                                    \
+		{.name = "hide",                                                                    \
+		 .kind = OPT_LIST,                                                                  \
+		 .off = AT(hide),                                                                   \
+		 .arg = "PATH",                                                                     \
+		 .help = "make PATH, or what a pattern (**/*.pem) matches, unreadable"},            \
+		{.name = "policy",                                                                  \
+		 .kind = OPT_STRING,                                                                \
+		 .off = AT(policy),                                                                 \
+		 .arg = "FILE",                                                                     \
+		 .help = "a policy file above those of user and project; see sandglass-policy(5)"}, \
+		{.name = "profile",                                                                 \
+		 .kind = OPT_LIST,                                                                  \
+		 .off = AT(profile),                                                                \
+		 .arg = "NAME",                                                                     \
+		 .help = "what a tool needs: node python rust go jvm browser ssh-sign"},            \
+	{                                                                                           \
+		.name = "env", .kind = OPT_LIST, .off = AT(env), .arg = "NAME[=VALUE]",             \
+		.help = "pass the caller's NAME, or set it"                                         \
+	}
+
+#define OPTS_TIME                                                                                \
+	{.section = "What it may use up",                                                        \
+	 .name = "timeout",                                                                      \
+	 .kind = OPT_DURATION,                                                                   \
+	 .off = AT(wall_ms),                                                                     \
+	 .arg = "D",                                                                             \
+	 .none_ok = true,                                                                        \
+	 .min = 1,                                                                               \
+	 .help = "wall time (250ms 30s 5m 1h30m 1d none); default 1h, at a terminal 12h"},       \
+		{.name = "grace",                                                                \
+		 .kind = OPT_DURATION,                                                           \
+		 .off = AT(grace_ms),                                                            \
+		 .arg = "D",                                                                     \
+		 .help = "between TERM and KILL; default 5s"},                                   \
+		{.name = "cpu-time",                                                             \
+		 .kind = OPT_DURATION,                                                           \
+		 .off = AT(cpu_ms),                                                              \
+		 .arg = "D",                                                                     \
+		 .none_ok = true,                                                                \
+		 .min = 1,                                                                       \
+		 .help = "cpu time of all processes together"},                                  \
+		{.name = "cpus",                                                                 \
+		 .kind = OPT_CPUS,                                                               \
+		 .off = AT(cpus_milli),                                                          \
+		 .arg = "N",                                                                     \
+		 .none_ok = true,                                                                \
+		 .min = 1,                                                                       \
+		 .help = "processors (0.5, 2); needs a cgroup"},                                 \
+		{.name = "memory",                                                               \
+		 .kind = OPT_SIZE,                                                               \
+		 .off = AT(memory_bytes),                                                        \
+		 .arg = "SIZE",                                                                  \
+		 .none_ok = true,                                                                \
+		 .help = "memory of all processes together; default three quarters of the RAM"}, \
+	{                                                                                        \
+		.name = "pids", .kind = OPT_NUM, .off = AT(pids), .arg = "N", .none_ok = true,   \
+		.max = 4194304, .help = "processes and threads; default 8192"                    \
+	}
+
+#define OPTS_DISK                                                                                  \
+	{.name = "disk",                                                                           \
+	 .kind = OPT_SIZE,                                                                         \
+	 .off = AT(disk_bytes),                                                                    \
+	 .arg = "SIZE",                                                                            \
+	 .none_ok = true,                                                                          \
+	 .help = "bytes in /sand; default 16GiB"},                                                 \
+	{                                                                                          \
+		.name = "inodes", .kind = OPT_NUM, .off = AT(inodes), .arg = "N", .none_ok = true, \
+		.max = UINT32_MAX, .help = "files in /sand; default 2000000"                       \
+	}
+
+#define OPT_OUTPUT                                                                            \
+	{                                                                                     \
+		.name = "output", .kind = OPT_SIZE, .off = AT(output_bytes), .arg = "SIZE",   \
+		.none_ok = true,                                                              \
+		.help = "bytes of each stream that --json keeps, head and tail; default 1MiB" \
+	}
+
+#define OPTS_BOUNDARY                                                                        \
+	{.name = "approval",                                                                 \
+	 .kind = OPT_CHOICE,                                                                 \
+	 .off = AT(approval),                                                                \
+	 .arg = "WHEN",                                                                      \
+	 .choices = approval_names,                                                          \
+	 .choices_later = approval_later,                                                    \
+	 .help = "never (default); the others come with rules and approvals"},               \
+	{                                                                                    \
+		.name = "isolation", .kind = OPT_CHOICE, .off = AT(isolation), .arg = "HOW", \
+		.choices = isolation_names, .choices_later = isolation_later,                \
+		.help = "namespace (default), or landlock: without namespaces, and less"     \
+	}
+
+#define OPT_FULL                                                                             \
+	{                                                                                    \
+		.name = "dangerously-full-access", .kind = OPT_FLAG, .off = AT(full_access), \
+		.help = "no boundary at all; asks at a terminal, refused without one"        \
+	}
+
+#define OPTS_ANSWERS                                                                               \
+	{.section = "How it answers",                                                              \
+	 .name = "json",                                                                           \
+	 .kind = OPT_FLAG,                                                                         \
+	 .off = AT(json),                                                                          \
+	 .help = "print one JSON result instead"},                                                 \
+		{.name = "quiet",                                                                  \
+		 .kind = OPT_FLAG,                                                                 \
+		 .off = AT(quiet),                                                                 \
+		 .help = "no notices on stderr"},                                                  \
+		{.name = "tty",                                                                    \
+		 .kind = OPT_FLAG,                                                                 \
+		 .off = AT(tty),                                                                   \
+		 .help = "give the command a terminal"},                                           \
+	{                                                                                          \
+		.name = "no-tty", .kind = OPT_FLAG, .off = AT(no_tty), .help = "never give it one" \
+	}
+
+#define OPT_HELP                                                                      \
+	{                                                                             \
+		.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), \
+		.help = "this text"                                                   \
+	}
+
+#define OPTS_NETWORK                                                               \
+	{.name = "allow-host", .kind = OPT_LIST, .later = LATER_NETWORK},          \
+		{.name = "deny-host", .kind = OPT_LIST, .later = LATER_NETWORK},   \
+		{.name = "allow-local", .kind = OPT_LIST, .later = LATER_NETWORK}, \
+		{.name = "publish", .kind = OPT_LIST, .later = LATER_NETWORK},     \
+	{                                                                          \
+		.name = "secret", .kind = OPT_LIST, .later = LATER_NETWORK         \
+	}
+
 static const struct opt options[] = {
-	{.section = "What to run",
-	 .short_name = 'c',
-	 .kind = OPT_STRING,
-	 .off = AT(script),
-	 .arg = "SCRIPT",
-	 .help = "run SCRIPT with the pinned shell (bash --noprofile --norc, else sh)"},
-	{.section = "What it sees",
-	 .name = "source",
-	 .kind = OPT_STRING,
-	 .off = AT(source),
-	 .arg = "DIR",
-	 .help = "the project; default: top of the git work tree, else the working directory"},
-	{.name = "no-source",
-	 .kind = OPT_FLAG,
-	 .off = AT(no_source),
-	 .help = "no project: work in /sand/workspace"},
-	{.name = "mode",
-	 .kind = OPT_CHOICE,
-	 .off = AT(mode),
-	 .arg = "MODE",
-	 .choices = mode_names,
-	 .help = "read-only, workspace-write (default) or danger-full-access"},
-	{.name = "read",
-	 .kind = OPT_LIST,
-	 .off = AT(read),
-	 .arg = "PATH",
-	 .help = "show PATH, read-only"},
-	{.name = "write",
-	 .kind = OPT_LIST,
-	 .off = AT(write),
-	 .arg = "PATH",
-	 .help = "show PATH, writable"},
-	{.name = "hide",
-	 .kind = OPT_LIST,
-	 .off = AT(hide),
-	 .arg = "PATH",
-	 .help = "make PATH, or what a pattern (**/*.pem) matches, unreadable"},
-	{.name = "policy",
-	 .kind = OPT_STRING,
-	 .off = AT(policy),
-	 .arg = "FILE",
-	 .help = "a policy file above those of user and project; see sandglass-policy(5)"},
-	{.name = "profile",
-	 .kind = OPT_LIST,
-	 .off = AT(profile),
-	 .arg = "NAME",
-	 .help = "what a tool needs: node python rust go jvm browser ssh-sign"},
-	{.name = "env",
-	 .kind = OPT_LIST,
-	 .off = AT(env),
-	 .arg = "NAME[=VALUE]",
-	 .help = "pass the caller's NAME, or set it"},
-	{.section = "What it may use up",
-	 .name = "timeout",
-	 .kind = OPT_DURATION,
-	 .off = AT(wall_ms),
-	 .arg = "D",
-	 .none_ok = true,
-	 .min = 1,
-	 .help = "wall time (250ms 30s 5m 1h30m 1d none); default 1h, at a terminal 12h"},
-	{.name = "grace",
-	 .kind = OPT_DURATION,
-	 .off = AT(grace_ms),
-	 .arg = "D",
-	 .help = "between TERM and KILL; default 5s"},
-	{.name = "cpu-time",
-	 .kind = OPT_DURATION,
-	 .off = AT(cpu_ms),
-	 .arg = "D",
-	 .none_ok = true,
-	 .min = 1,
-	 .help = "cpu time of all processes together"},
-	{.name = "cpus",
-	 .kind = OPT_CPUS,
-	 .off = AT(cpus_milli),
-	 .arg = "N",
-	 .none_ok = true,
-	 .min = 1,
-	 .help = "processors (0.5, 2); needs a cgroup"},
-	{.name = "memory",
-	 .kind = OPT_SIZE,
-	 .off = AT(memory_bytes),
-	 .arg = "SIZE",
-	 .none_ok = true,
-	 .help = "memory of all processes together; default three quarters of the RAM"},
-	{.name = "pids",
-	 .kind = OPT_NUM,
-	 .off = AT(pids),
-	 .arg = "N",
-	 .none_ok = true,
-	 .max = 4194304,
-	 .help = "processes and threads; default 8192"},
-	{.name = "disk",
-	 .kind = OPT_SIZE,
-	 .off = AT(disk_bytes),
-	 .arg = "SIZE",
-	 .none_ok = true,
-	 .help = "bytes in /sand; default 16GiB"},
-	{.name = "inodes",
-	 .kind = OPT_NUM,
-	 .off = AT(inodes),
-	 .arg = "N",
-	 .none_ok = true,
-	 .max = UINT32_MAX,
-	 .help = "files in /sand; default 2000000"},
-	{.name = "output",
-	 .kind = OPT_SIZE,
-	 .off = AT(output_bytes),
-	 .arg = "SIZE",
-	 .none_ok = true,
-	 .help = "bytes of each stream that --json keeps, head and tail; default 1MiB"},
+	OPT_SCRIPT,
+	OPTS_SEES,
+	OPTS_TIME,
+	OPTS_DISK,
+	OPT_OUTPUT,
 	{.section = "The boundary",
 	 .name = "writes",
 	 .kind = OPT_CHOICE,
 	 .off = AT(writes),
 	 .arg = "HOW",
 	 .choices = writes_names,
-	 .choices_later = writes_later,
-	 .help = "direct: changes land in the project at once (overlay comes later)"},
-	{.name = "approval",
-	 .kind = OPT_CHOICE,
-	 .off = AT(approval),
-	 .arg = "WHEN",
-	 .choices = approval_names,
-	 .choices_later = approval_later,
-	 .help = "never (default); the others come with rules and approvals"},
-	{.name = "isolation",
-	 .kind = OPT_CHOICE,
-	 .off = AT(isolation),
-	 .arg = "HOW",
-	 .choices = isolation_names,
-	 .choices_later = isolation_later,
-	 .help = "namespace (default), or landlock: without namespaces, and less"},
-	{.name = "dangerously-full-access",
+	 .help = "direct: changes land in the project at once; overlay: held for review"},
+	{.name = "copy",
 	 .kind = OPT_FLAG,
-	 .off = AT(full_access),
-	 .help = "no boundary at all; asks at a terminal, refused without one"},
+	 .off = AT(copy),
+	 .help = "with overlay: a copy of the project instead of an overlay over it"},
+	{.name = "review",
+	 .kind = OPT_FLAG,
+	 .off = AT(review),
+	 .help = "hold what changes for review: --writes overlay"},
+	{.name = "keep",
+	 .kind = OPT_FLAG,
+	 .off = AT(keep),
+	 .help = "keep the session afterwards and say its id; implies --review"},
+	OPTS_BOUNDARY,
+	OPT_FULL,
+	OPTS_ANSWERS,
+	OPT_HELP,
+	{.name = "observe", .kind = OPT_FLAG, .later = LATER_RULES},
+	{.name = "idle", .kind = OPT_DURATION, .later = LATER_RULES},
+	OPTS_NETWORK,
+};
+
+static const struct opt new_options[] = {
+	{.section = "The session",
+	 .name = "name",
+	 .kind = OPT_STRING,
+	 .off = AT(name),
+	 .arg = "NAME",
+	 .help = "another way to name it, besides its id"},
+	{.name = "id",
+	 .kind = OPT_STRING,
+	 .off = AT(id),
+	 .arg = "UUID",
+	 .help = "its id; default SESSION_ID in the environment, else a new one"},
+	{.name = "ttl",
+	 .kind = OPT_DURATION,
+	 .off = AT(ttl_ms),
+	 .arg = "D",
+	 .min = 1000,
+	 .help = "lease: how long it lives after its last call; default 30m, at most 24h"},
+	OPTS_SEES,
+	OPTS_TIME,
+	OPTS_DISK,
+	{.section = "The boundary",
+	 .name = "writes",
+	 .kind = OPT_CHOICE,
+	 .off = AT(writes),
+	 .arg = "HOW",
+	 .choices = writes_names,
+	 .help = "direct: changes land in the project at once; overlay: held for review"},
+	{.name = "copy",
+	 .kind = OPT_FLAG,
+	 .off = AT(copy),
+	 .help = "with overlay: a copy of the project instead of an overlay over it"},
+	OPTS_BOUNDARY,
 	{.section = "How it answers",
 	 .name = "json",
 	 .kind = OPT_FLAG,
 	 .off = AT(json),
-	 .help = "print one JSON result instead"},
-	{.name = "quiet", .kind = OPT_FLAG, .off = AT(quiet), .help = "no notices on stderr"},
-	{.name = "tty", .kind = OPT_FLAG, .off = AT(tty), .help = "give the command a terminal"},
-	{.name = "no-tty", .kind = OPT_FLAG, .off = AT(no_tty), .help = "never give it one"},
-	{.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), .help = "this text"},
-	{.name = "review", .kind = OPT_FLAG, .later = LATER_REVIEW},
-	{.name = "copy", .kind = OPT_FLAG, .later = LATER_REVIEW},
-	{.name = "keep", .kind = OPT_FLAG, .later = LATER_REVIEW},
-	{.name = "observe", .kind = OPT_FLAG, .later = LATER_REVIEW},
-	{.name = "idle", .kind = OPT_DURATION, .later = LATER_REVIEW},
-	{.name = "allow-host", .kind = OPT_LIST, .later = LATER_NETWORK},
-	{.name = "deny-host", .kind = OPT_LIST, .later = LATER_NETWORK},
-	{.name = "allow-local", .kind = OPT_LIST, .later = LATER_NETWORK},
-	{.name = "publish", .kind = OPT_LIST, .later = LATER_NETWORK},
-	{.name = "secret", .kind = OPT_LIST, .later = LATER_NETWORK},
+	 .help = "print one JSON document instead of the id"},
+	OPT_HELP,
+	{.name = "observe", .kind = OPT_FLAG, .later = LATER_RULES},
+	{.name = "idle", .kind = OPT_DURATION, .later = LATER_RULES},
+	OPTS_NETWORK,
 };
 
-int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
+static const struct opt exec_options[] = {
+	OPT_SCRIPT,
+	{.name = "detach",
+	 .kind = OPT_FLAG,
+	 .off = AT(detach),
+	 .help = "leave it running in the session, and print the call's id"},
+	{.name = "env",
+	 .kind = OPT_LIST,
+	 .off = AT(env),
+	 .arg = "NAME[=VALUE]",
+	 .help = "pass the caller's NAME, or set it"},
+	OPTS_TIME,
+	OPT_OUTPUT,
+	OPTS_ANSWERS,
+	OPT_HELP,
+	{.name = "observe", .kind = OPT_FLAG, .later = LATER_RULES},
+	{.name = "idle", .kind = OPT_DURATION, .later = LATER_RULES},
+};
+
+/* Whatever is wrong with the rest, who asked for JSON gets JSON. */
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 0; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
+}
+
+static int parse(const struct opt *table, size_t n, int argc, char **argv, struct request *ret,
+		 struct err *e)
 {
 	int first = 0;
 
-	*ret = request_of_nothing();
-	ret->mode = MODE_UNSET;
-	/* Whatever is wrong with the rest, who asked for JSON gets JSON. */
-	for (int i = 0; i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0; i++)
-		ret->json |= strcmp(argv[i], "--json") == 0;
-	bool json = ret->json;
-	ret->json = false;
-	int rc = opt_parse(options, ARRAY_LEN(options), argc, argv, ret, &first, e);
-	ret->json |= json;
+	int rc = opt_parse(table, n, argc, argv, ret, &first, e);
+	ret->json = wants_json(argc, argv);
 	if (rc < 0)
 		return -1;
 	ret->argv = argv + first;
 	ret->argc = argc - first;
-	if (ret->tty && (ret->no_tty || ret->json))
+	return 0;
+}
+
+static int check_tty(const struct request *r, struct err *e)
+{
+	if (r->tty && (r->no_tty || r->json))
 		return err_set(e, ERR_CONFIG_INVALID, "--tty and %s exclude each other",
-			       ret->json ? "--json" : "--no-tty");
+			       r->json ? "--json" : "--no-tty");
+	return 0;
+}
+
+int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
+{
+	*ret = request_of_nothing();
+	ret->mode = MODE_UNSET;
+	ret->writes = WRITES_UNSET;
+	if (parse(options, ARRAY_LEN(options), argc, argv, ret, e) < 0 || check_tty(ret, e) < 0)
+		return -1;
 	if (ret->full_access)
 		ret->mode = MODE_FULL_ACCESS;
 	if (ret->mode == MODE_FULL_ACCESS && ret->isolation == ISOLATION_LANDLOCK)
 		return err_set(e, ERR_CONFIG_INVALID,
 			       "--isolation landlock and full access exclude each other");
+	if (ret->review || ret->keep)
+		ret->writes = WRITES_OVERLAY;
+	if (ret->writes == WRITES_OVERLAY &&
+	    (ret->mode == MODE_FULL_ACCESS || ret->isolation == ISOLATION_LANDLOCK))
+		return err_set(e, ERR_CONFIG_INVALID, "changes cannot be held for review with %s",
+			       ret->mode == MODE_FULL_ACCESS ? "full access"
+							     : "--isolation landlock");
 	return 0;
+}
+
+int session_new_parse(int argc, char **argv, struct request *ret, struct err *e)
+{
+	*ret = request_of_nothing();
+	ret->mode = MODE_UNSET;
+	ret->writes = WRITES_OVERLAY;
+	if (parse(new_options, ARRAY_LEN(new_options), argc, argv, ret, e) < 0)
+		return -1;
+	if (ret->mode == MODE_FULL_ACCESS || ret->isolation == ISOLATION_LANDLOCK)
+		return err_set(e, ERR_UNSUPPORTED, "a session needs the whole boundary: no %s",
+			       ret->mode == MODE_FULL_ACCESS ? "danger-full-access"
+							     : "isolation landlock");
+	if (ret->argc && !ret->help)
+		return err_set(e, ERR_CONFIG_INVALID,
+			       "`session new` takes no command; that is `session exec ID CMD`");
+	return 0;
+}
+
+int session_exec_parse(int argc, char **argv, struct request *ret, struct err *e)
+{
+	if (parse(exec_options, ARRAY_LEN(exec_options), argc, argv, ret, e) < 0)
+		return -1;
+	return check_tty(ret, e);
 }
 
 #define EXIT_STATUSES                                                                       \
@@ -237,4 +388,30 @@ const struct usage shell_usage = {
 	.status = EXIT_STATUSES,
 	.options = options + 1, /* all but -c, which it refuses */
 	.option_count = ARRAY_LEN(options) - 1,
+};
+
+const struct usage session_new_usage = {
+	.name = "new",
+	.summary = "make a session over this project, and print its id",
+	.synopsis = (const char *const[]){"session new [OPTION…]", NULL},
+	.about =
+		"Makes a sandbox that stays: its commands see each other's files and servers, and\n"
+		"what they change in the project is held for review.",
+	.status = "Exit status: 0, made; 2, it could not be done.",
+	.options = new_options,
+	.option_count = ARRAY_LEN(new_options),
+};
+
+const struct usage session_exec_usage = {
+	.name = "exec",
+	.summary = "run a command in it",
+	.synopsis = (const char *const[]){"session exec [OPTION…] ID CMD [ARG…]",
+					  "session exec [OPTION…] -c 'SCRIPT' ID [ARG…]", NULL},
+	.about =
+		"Runs a command in a session. All that it has started ends with it, unless --detach\n"
+		"is given. ID is the session's, its beginning, its name, or @last.",
+	.status = EXIT_STATUSES,
+	.options = exec_options,
+	.option_count = ARRAY_LEN(exec_options),
+	.operand = OPERAND_COMMAND,
 };

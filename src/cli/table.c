@@ -10,25 +10,30 @@
 #include "base/buf.h"
 #include "base/nearest.h"
 #include "base/term.h"
+#include "cli/apply_options.h"
+#include "cli/audit_options.h"
 #include "cli/policy_options.h"
+#include "cli/promote.h"
+#include "cli/review_options.h"
+#include "cli/session_options.h"
 #include "cli/verbs.h"
 
 const struct verb verbs[] = {
 	{"run", verb_run, &run_usage, NULL},
 	{"shell", verb_shell, &shell_usage, NULL},
+	{"session", verb_session, &session_usage, NULL},
+	{"diff", verb_diff, &diff_usage, NULL},
+	{"apply", verb_apply, &apply_usage, NULL},
+	{"discard", verb_discard, &discard_usage, NULL},
+	{"export", verb_export, &export_usage, NULL},
+	{"push", verb_push, &push_usage, NULL},
+	{"gc", verb_gc, &gc_usage, NULL},
+	{"audit", verb_audit, &audit_usage, NULL},
 	{"policy", verb_policy, &policy_usage, NULL},
 	{"schema", verb_schema, &schema_usage, NULL},
 	{"doctor", verb_doctor, &doctor_usage, NULL},
 	{"help", verb_help, &help_usage, NULL},
 	{"version", verb_version, &version_usage, NULL},
-	{"session", NULL, NULL, "sessions and review"},
-	{"diff", NULL, NULL, "sessions and review"},
-	{"apply", NULL, NULL, "sessions and review"},
-	{"discard", NULL, NULL, "sessions and review"},
-	{"export", NULL, NULL, "sessions and review"},
-	{"push", NULL, NULL, "sessions and review"},
-	{"gc", NULL, NULL, "sessions and review"},
-	{"audit", NULL, NULL, "sessions and review"},
 	{"call", NULL, NULL, "the tool manifest"},
 	{"manifest", NULL, NULL, "the tool manifest"},
 	{"serve", NULL, NULL, "the gateway"},
@@ -109,13 +114,15 @@ static int list_verbs(void)
 		if (!verbs[i].usage)
 			later[n++] = verbs[i].name;
 	usage_list_later(later, n, &out);
-	(void)buf_str(&out,
-		      "\nexamples:\n"
-		      "  sandglass run make test              this project, its tools, no network\n"
-		      "  sandglass run -c 'make && ./test'    a script for the pinned shell\n"
-		      "  sandglass run --mode read-only ls    nothing of the project is writable\n"
-		      "  sandglass run --json make            one JSON result\n"
-		      "\n`sandglass VERB --help` says more, and so does `man sandglass-run`.\n");
+	(void)buf_str(
+		&out,
+		"\nexamples:\n"
+		"  sandglass run make test              this project, its tools, no network\n"
+		"  sandglass run -c 'make && ./test'    a script for the pinned shell\n"
+		"  sandglass run --mode read-only ls    nothing of the project is writable\n"
+		"  sandglass run --json make            one JSON result\n"
+		"  sandglass run --review make fmt      what it changes is held until you say yes\n"
+		"\n`sandglass VERB --help` says more, and so does `man sandglass-run`.\n");
 	if (cli_write(STDOUT_FILENO, buf_cstr(&out), out.n, &e) < 0)
 		return cli_fail(&e, 2);
 	return 0;

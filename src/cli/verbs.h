@@ -13,6 +13,8 @@
 struct cli {
 	char **env;
 	unsigned int closed; /* which of 0 to 2 were closed when we began */
+	int argc;            /* what follows the verb */
+	char **argv;
 };
 
 struct verb {
@@ -30,11 +32,23 @@ const struct verb *verb_find(const char *name);
 /* Says on stderr that there is no such verb, with the nearest one. Returns 2. */
 int verb_unknown(const char *name);
 
+/* What sandglass-main carries out: it gets the verb and what follows. The exit status is its own. */
+int verb_in_main(const struct cli *cli, const char *verb, int argc, char **argv);
+
 int verb_run(const struct cli *cli, int argc, char **argv);
 int verb_shell(const struct cli *cli, int argc, char **argv);
+int verb_diff(const struct cli *cli, int argc, char **argv);
 int verb_doctor(const struct cli *cli, int argc, char **argv);
 int verb_policy(const struct cli *cli, int argc, char **argv);
+int verb_apply(const struct cli *cli, int argc, char **argv);
+int verb_audit(const struct cli *cli, int argc, char **argv);
+int verb_discard(const struct cli *cli, int argc, char **argv);
 int verb_schema(const struct cli *cli, int argc, char **argv);
+int verb_session(const struct cli *cli, int argc, char **argv);
+int verb_session_exec(const struct cli *cli, int argc, char **argv);
+int verb_gc(const struct cli *cli, int argc, char **argv);
+int verb_export(const struct cli *cli, int argc, char **argv);
+int verb_push(const struct cli *cli, int argc, char **argv);
 int verb_version(const struct cli *cli, int argc, char **argv);
 int verb_help(const struct cli *cli, int argc, char **argv);
 

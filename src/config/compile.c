@@ -102,7 +102,7 @@ static int put_files(struct set *s, struct compiled *c, struct err *e)
 }
 
 /* One line for each file of which something did not count. */
-static int put_note(struct set *s, const struct layer *l, bool never, struct compiled *c,
+static int put_note(struct set *s, const struct layer *l, enum ignored_why why, struct compiled *c,
 		    struct err *e)
 {
 	AUTO_BUF note = BUF_INIT(MAX_COMPILED_TEXT);
@@ -110,11 +110,10 @@ static int put_note(struct set *s, const struct layer *l, bool never, struct com
 	size_t left = 0;
 
 	(void)buf_str(&note, l->file);
-	(void)buf_str(&note, never ? ": full access never comes from a project's file; not taken: "
-				   : ": not trusted, so it only narrows; not taken: ");
+	(void)buf_printf(&note, ": %s; not taken: ", ignored_whys[why]);
 	for (size_t i = 0; i < s->ignored_count; i++) {
 		const struct set_ignored *o = &s->ignored[i];
-		if (o->at.layer != l || o->never != never)
+		if (o->at.layer != l || o->why != why)
 			continue;
 		if (note.n > NOTE_BYTES + strlen(l->file)) {
 			left++;
@@ -127,7 +126,7 @@ static int put_note(struct set *s, const struct layer *l, bool never, struct com
 		return 0;
 	if (left)
 		(void)buf_printf(&note, " and %zu more", left);
-	if (!never) {
+	if (why == IGNORED_UNTRUSTED) {
 		(void)buf_str(&note, "; after reading it: sandglass policy trust ");
 		(void)buf_str(&note, l->file);
 	}
@@ -145,9 +144,9 @@ static int put_notes(struct set *s, struct compiled *c, struct err *e)
 	if (!c->notes)
 		return -1;
 	for (size_t i = 0; i < s->layer_count; i++)
-		if (put_note(s, s->layers[i], false, c, e) < 0 ||
-		    put_note(s, s->layers[i], true, c, e) < 0)
-			return -1;
+		for (unsigned int why = 0; why < IGNORED_WHYS; why++)
+			if (put_note(s, s->layers[i], why, c, e) < 0)
+				return -1;
 	return 0;
 }
 
@@ -157,7 +156,10 @@ int set_compile(struct set *s, const void *key, size_t key_bytes, struct compile
 	struct compiled c = {.key = key,
 			     .key_bytes = key_bytes,
 			     .mode = s->mode,
-			     .narrowed = s->narrowed};
+			     .writes = s->writes,
+			     .narrowed = s->narrowed,
+			     .pseudonyms = s->identity == IDENTITY_PSEUDONYM,
+			     .audit_kept_ms = s->kept_ms[KEPT_AUDIT]};
 
 	memcpy(c.limit, s->limit, sizeof(c.limit));
 	if (put_rules(s, &c, e) < 0 || put_env(s, &c, e) < 0 || put_files(s, &c, e) < 0 ||

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/nearest.h"
 #include "base/num.h"
+#include "config/yaml.h"
 #include "policy/environment.h"
 
 const char *const limit_keys[LIMIT_SETTINGS] = {
@@ -19,14 +20,20 @@ const char *const limit_keys[LIMIT_SETTINGS] = {
 	[LIMIT_INODES] = "inodes", [LIMIT_OUTPUT] = "output",     [LIMIT_GRACE] = "grace",
 };
 
+const char *const kept_keys[KEPTS] = {"audit", "logs", "artifacts"};
+const char *const identity_names[] = {"plain", "pseudonym", NULL};
+
 static const char *const writes_names[] = {"direct", "overlay", NULL};
+
+#define KEPT_LEAST_MS (UINT64_C(24) * 3600 * 1000)
 
 struct reader {
 	struct arena *arena;
 	const struct layer_places *places;
 	struct layer *layer;
 	struct findings *findings;
-	char key[KEY_TEXT]; /* the dotted name of what is being read */
+	struct layer_check *check; /* the one being read */
+	char key[KEY_TEXT];        /* the dotted name of what is being read */
 };
 
 struct key {
@@ -115,17 +122,9 @@ static void read_mode(struct reader *r, const struct node *n, unsigned int arg)
 
 static void read_writes(struct reader *r, const struct node *n, unsigned int arg)
 {
-	struct err e = {0};
-
 	(void)arg;
 	read_choice(r, n, writes_names, &r->layer->writes);
 	r->layer->writes_at = n->at;
-	if (r->layer->writes != 1)
-		return;
-	(void)err_set(&e, ERR_UNSUPPORTED,
-		      "`overlay` is not in this version (it comes with sessions and review)");
-	(void)err_hint(&e, "direct is what there is; --mode read-only lets nothing be written");
-	report(r, false, n->at, &e);
 }
 
 static void read_limit(struct reader *r, const struct node *n, unsigned int id)
@@ -366,11 +365,231 @@ static void read_paths(struct reader *r, const struct node *n, unsigned int acce
 	each(r, n, access, read_path);
 }
 
+/* Room in a list that is made when its first entry comes; NULL is reported. */
+static void *one_more(struct reader *r, const struct node *n, void **list, size_t *count,
+		      size_t most, size_t size)
+{
+	char what[64];
+	struct err e = {0};
+
+	if (!*list)
+		*list = arena_take(r->arena, most * size, &e);
+	if (!*list) {
+		report(r, false, n->at, &e);
+		return NULL;
+	}
+	if (*count < most)
+		return (char *)*list + (*count)++ * size;
+	(void)snprintf(what, sizeof(what), "more than %zu in one file", most);
+	wrong(r, n, what, NULL);
+	return NULL;
+}
+
+static void read_protected_one(struct reader *r, const struct node *n, unsigned int arg)
+{
+	const char *text = word(r, n);
+	void *list = r->layer->protected;
+
+	(void)arg;
+	if (!text)
+		return;
+	if (!text[0] || n->len > PATH_NAME_MAX) {
+		wrong(r, n, "a branch, or a pattern of branches, of 1 to 255 bytes", NULL);
+		return;
+	}
+	struct layer_name *one =
+		one_more(r, n, &list, &r->layer->protected_count, MAX_LAYER_BRANCHES, sizeof(*one));
+	r->layer->protected = list;
+	if (one)
+		*one = (struct layer_name){.name = text, .at = n->at};
+}
+
+static void read_protected(struct reader *r, const struct node *n, unsigned int arg)
+{
+	each(r, n, arg, read_protected_one);
+}
+
+static void read_check_name(struct reader *r, const struct node *n, unsigned int arg)
+{
+	const char *text = word(r, n);
+
+	(void)arg;
+	if (!text)
+		return;
+	if (!text[0] || n->len > MAX_CHECK_NAME ||
+	    strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
+		    n->len)
+		wrong(r, n, "a name of letters, digits, `.`, `_` and `-`, at most 64", NULL);
+	else
+		r->check->name = text;
+}
+
+static void read_argument(struct reader *r, const struct node *n, unsigned int arg)
+{
+	const char *text = word(r, n);
+	void *list = (void *)r->check->run;
+
+	(void)arg;
+	if (!text)
+		return;
+	const char **one =
+		one_more(r, n, &list, &r->check->run_count, MAX_CHECK_ARGS, sizeof(*one));
+	r->check->run = list;
+	if (one)
+		*one = text;
+}
+
+static void read_run(struct reader *r, const struct node *n, unsigned int arg)
+{
+	struct err e = {0};
+
+	/* One more than may be there, for the NULL at the end. */
+	r->check->run = arena_take(r->arena, (MAX_CHECK_ARGS + 1) * sizeof(*r->check->run), &e);
+	if (!r->check->run) {
+		report(r, false, n->at, &e);
+		return;
+	}
+	each(r, n, arg, read_argument);
+	if (n->kind == NODE_LIST && (!r->check->run_count || !r->check->run[0][0]))
+		wrong(r, n, "needs a command: [PROGRAM, ARGUMENT, …]", NULL);
+}
+
+static void read_timeout(struct reader *r, const struct node *n, unsigned int arg)
+{
+	const char *text = word(r, n);
+	uint64_t *ms = &r->check->timeout_ms;
+	struct err e = {0};
+
+	(void)arg;
+	if (!text)
+		return;
+	int rc = duration_parse(text, ms, &e);
+	if (rc == 0 && (*ms == 0 || *ms == LIMIT_NONE))
+		rc = err_set(&e, ERR_CONFIG_INVALID, "a check has to end: more than 0, not none");
+	if (rc < 0)
+		report(r, false, n->at, &e);
+}
+
+static const struct key check_keys[] = {
+	{.name = "name", .read = read_check_name},
+	{.name = "run", .read = read_run},
+	{.name = "timeout", .read = read_timeout},
+	{.name = NULL},
+};
+
+static void read_map(struct reader *r, const struct node *map, const struct key *keys);
+
+static void read_check(struct reader *r, const struct node *n, unsigned int arg)
+{
+	void *list = r->layer->checks;
+
+	(void)arg;
+	r->check =
+		one_more(r, n, &list, &r->layer->check_count, MAX_LAYER_CHECKS, sizeof(*r->check));
+	r->layer->checks = list;
+	if (!r->check)
+		return;
+	*r->check = (struct layer_check){.timeout_ms = CHECK_TIMEOUT_MS, .at = n->at};
+	size_t before = r->findings->errors;
+	read_map(r, n, check_keys);
+	if (r->findings->errors == before && (!r->check->name || !r->check->run))
+		wrong(r, n, r->check->name ? "`run` is missing" : "`name` is missing",
+		      "write {name: NAME, run: [PROGRAM, ARGUMENT, …], timeout: 10m}");
+	for (struct layer_check *c = r->layer->checks; r->check->name && c < r->check; c++)
+		if (c->name && strcmp(c->name, r->check->name) == 0)
+			wrong(r, n, "another check of this file has that name", NULL);
+}
+
+static void read_checks(struct reader *r, const struct node *n, unsigned int arg)
+{
+	each(r, n, arg, read_check);
+}
+
+/* Relative to the source; `**` is any number of directories, and stands alone in its place. */
+static const char *check_artifact(const struct node *n)
+{
+	const char *next = n->text;
+
+	if (!n->len || n->len >= PATH_TEXT)
+		return "a path or pattern of 1 to 4095 bytes";
+	if (n->text[0] == '/' || n->text[0] == '~')
+		return "relative to the source: artifacts lie in it";
+	for (const char *p = n->text; p; p = next) {
+		size_t len = strcspn(p, "/");
+		next = p[len] ? p + len + 1 : NULL;
+		if (len == 0)
+			return "needs a name before and behind each `/`";
+		if ((len == 1 && p[0] == '.') || (len == 2 && strncmp(p, "..", 2) == 0))
+			return "`.` and `..` match nothing in a pattern";
+		if (len != 2 && memmem(p, len, "**", 2))
+			return "`**` stands alone between two `/`";
+	}
+	return NULL;
+}
+
+static void read_artifact(struct reader *r, const struct node *n, unsigned int arg)
+{
+	const char *text = word(r, n);
+	void *list = r->layer->artifacts;
+
+	(void)arg;
+	if (!text)
+		return;
+	const char *bad = check_artifact(n);
+	if (bad) {
+		wrong(r, n, bad, NULL);
+		return;
+	}
+	struct layer_name *one =
+		one_more(r, n, &list, &r->layer->artifact_count, MAX_LAYER_ARTIFACTS, sizeof(*one));
+	r->layer->artifacts = list;
+	if (one)
+		*one = (struct layer_name){.name = text, .at = n->at};
+}
+
+static void read_artifacts(struct reader *r, const struct node *n, unsigned int arg)
+{
+	r->layer->artifacts_named = true;
+	each(r, n, arg, read_artifact);
+}
+
+static void read_identity(struct reader *r, const struct node *n, unsigned int arg)
+{
+	(void)arg;
+	read_choice(r, n, identity_names, &r->layer->identity);
+	r->layer->identity_at = n->at;
+}
+
+static void read_kept(struct reader *r, const struct node *n, unsigned int what)
+{
+	const char *text = word(r, n);
+	uint64_t *value = &r->layer->kept_ms[what];
+	struct err e = {0};
+
+	if (!text)
+		return;
+	r->layer->kept_at[what] = n->at;
+	int rc = duration_parse(text, value, &e);
+	if (rc == 0 && *value < KEPT_LEAST_MS)
+		rc = err_set(&e, ERR_CONFIG_INVALID, "at least 1d is kept");
+	if (rc < 0) {
+		*value = LIMIT_UNSET;
+		report(r, false, n->at, &e);
+	}
+}
+
+static const struct key promotion_keys[] = {
+	{.name = "protected", .read = read_protected},
+	{.name = "checks", .read = read_checks},
+	{.name = NULL},
+};
+
 #define LATER_NETWORK "the network"
 #define LATER_RULES "rules and approvals"
 #define LATER_REVIEW "sessions and review"
 #define LATER_TIERS "other kernels and tiers"
 #define LATER_ADMIN "the administrator's policies"
+#define LATER_SHIP "the gateway"
 
 static const struct key filesystem_keys[] = {
 	{.name = "read", .read = read_paths, .arg = ACCESS_READ},
@@ -399,6 +618,19 @@ static const struct key limit_key_table[] = {
 	{.name = NULL},
 };
 
+static const struct key audit_keys[] = {
+	{.name = "identity", .read = read_identity},
+	{.name = "ship", .later = LATER_SHIP},
+	{.name = NULL},
+};
+
+static const struct key retention_keys[] = {
+	{.name = "audit", .read = read_kept, .arg = KEPT_AUDIT},
+	{.name = "logs", .read = read_kept, .arg = KEPT_LOGS},
+	{.name = "artifacts", .read = read_kept, .arg = KEPT_ARTIFACTS},
+	{.name = NULL},
+};
+
 static const struct key top_keys[] = {
 	{.name = "version", .read = read_version},
 	{.name = "extends", .read = read_extends},
@@ -413,10 +645,10 @@ static const struct key top_keys[] = {
 	{.name = "exec", .later = LATER_RULES},
 	{.name = "network", .later = LATER_NETWORK},
 	{.name = "secrets", .later = LATER_NETWORK},
-	{.name = "promotion", .later = LATER_REVIEW},
-	{.name = "artifacts", .later = LATER_REVIEW},
-	{.name = "retention", .later = LATER_REVIEW},
-	{.name = "audit", .later = LATER_REVIEW},
+	{.name = "promotion", .sub = promotion_keys},
+	{.name = "artifacts", .read = read_artifacts},
+	{.name = "retention", .sub = retention_keys},
+	{.name = "audit", .sub = audit_keys},
 	{.name = "home", .later = LATER_REVIEW},
 	{.name = "profiles", .later = LATER_ADMIN},
 	{.name = "require", .later = LATER_ADMIN},
@@ -449,8 +681,6 @@ static void unknown_key(struct reader *r, const struct node *n, const struct key
 	}
 	report(r, false, n->key->at, &e);
 }
-
-static void read_map(struct reader *r, const struct node *map, const struct key *keys);
 
 static void read_key(struct reader *r, const struct node *n, const struct key *keys)
 {
@@ -512,9 +742,13 @@ int layer_read(struct arena *a, const struct layer_places *places, const char *t
 	struct err e = {0};
 
 	ret->mode = ret->writes = -1;
+	ret->identity = IDENTITY_UNSET;
+	for (size_t i = 0; i < KEPTS; i++)
+		ret->kept_ms[i] = LIMIT_UNSET;
 	for (size_t i = 0; i < LIMIT_SETTINGS; i++)
 		ret->limit[i] = LIMIT_UNSET;
 	ret->path_count = ret->env_count = ret->extends_count = 0;
+	ret->protected_count = ret->check_count = ret->artifact_count = 0;
 	ret->paths = arena_take(a, MAX_LAYER_PATHS * sizeof(*ret->paths), &e);
 	ret->env = arena_take(a, MAX_LAYER_ENV * sizeof(*ret->env), &e);
 	if (!ret->paths || !ret->env) {

@@ -6,13 +6,26 @@
 
 #include "config/arena.h"
 #include "config/finding.h"
-#include "config/yaml.h"
 #include "policy/compiled.h"
 #include "policy/request.h"
 
 #define MAX_LAYER_PATHS 512
 #define MAX_LAYER_ENV 128
 #define MAX_LAYER_EXTENDS 16
+#define MAX_LAYER_BRANCHES 64 /* of promotion.protected */
+#define MAX_LAYER_CHECKS 16
+#define MAX_CHECK_ARGS 256
+#define MAX_CHECK_NAME 64 /* bytes */
+#define CHECK_TIMEOUT_MS (UINT64_C(10) * 60 * 1000)
+#define MAX_LAYER_ARTIFACTS 64
+
+/* What retention is of. */
+enum kept { KEPT_AUDIT, KEPT_LOGS, KEPT_ARTIFACTS, KEPTS };
+extern const char *const kept_keys[KEPTS];
+
+enum identity { IDENTITY_PLAIN, IDENTITY_PSEUDONYM };
+#define IDENTITY_UNSET (-1)
+extern const char *const identity_names[]; /* NULL-terminated */
 
 struct layer_path {
 	const char *written; /* as in the file */
@@ -29,6 +42,15 @@ struct layer_env {
 
 struct layer_name {
 	const char *name;
+	struct position at;
+};
+
+/* One of promotion.checks. */
+struct layer_check {
+	const char *name;
+	const char **run; /* argv, NULL-terminated */
+	size_t run_count;
+	uint64_t timeout_ms;
 	struct position at;
 };
 
@@ -49,6 +71,17 @@ struct layer {
 	size_t env_count;
 	struct layer_name extends[MAX_LAYER_EXTENDS];
 	size_t extends_count;
+	struct layer_name *protected;
+	size_t protected_count;
+	struct layer_check *checks;
+	size_t check_count;
+	struct layer_name *artifacts;
+	size_t artifact_count;
+	bool artifacts_named; /* also if the list is empty */
+	int identity;         /* enum identity; IDENTITY_UNSET: not named */
+	struct position identity_at;
+	uint64_t kept_ms[KEPTS]; /* LIMIT_UNSET: not named */
+	struct position kept_at[KEPTS];
 };
 
 /* What relative paths and `~` stand for. */

@@ -14,15 +14,20 @@
 struct merge {
 	struct set *set;
 	const struct layer *layer;
-	size_t max_paths, max_env;
+	size_t max_paths, max_env, max_protected, max_checks, max_artifacts;
 };
+
+const char *const default_protected[] = {"main", "master", "release/*", NULL};
+
+const char *const default_artifacts[] = {"**/junit*.xml", "**/TEST-*.xml", "**/test-results/**",
+					 "**/*.sarif",    "coverage/**",   NULL};
 
 static void complain(const struct merge *m, const struct err *why)
 {
 	findings_add(&m->set->findings, false, m->layer->file, (struct position){0, 0}, "", why);
 }
 
-static void ignore(const struct merge *m, const char *key, struct position at, bool never)
+static void ignore(const struct merge *m, const char *key, struct position at, enum ignored_why why)
 {
 	struct set *s = m->set;
 
@@ -30,7 +35,7 @@ static void ignore(const struct merge *m, const char *key, struct position at, b
 		s->ignored[s->ignored_count++] =
 			(struct set_ignored){.at = {.layer = m->layer, .at = at},
 					     .key = key,
-					     .never = never};
+					     .why = why};
 }
 
 static void ignore_limit(const struct merge *m, unsigned int id)
@@ -43,8 +48,22 @@ static void ignore_limit(const struct merge *m, unsigned int id)
 		[LIMIT_GRACE] = "limits.grace",
 	};
 
-	ignore(m, keys[id], m->layer->limit_at[id], false);
+	ignore(m, keys[id], m->layer->limit_at[id], IGNORED_UNTRUSTED);
 }
+
+uint64_t set_kept_ms(const struct set *s, enum kept what)
+{
+	static const uint64_t days[KEPTS] =
+		{[KEPT_AUDIT] = 400, [KEPT_LOGS] = 30, [KEPT_ARTIFACTS] = 90};
+
+	return s->kept_ms[what] == LIMIT_UNSET ? days[what] * 24 * 3600 * 1000 : s->kept_ms[what];
+}
+
+const char *const ignored_whys[IGNORED_WHYS] = {
+	[IGNORED_UNTRUSTED] = "not trusted, so it only narrows",
+	[IGNORED_FULL_ACCESS] = "full access never comes from a project's file",
+	[IGNORED_NOT_OWN] = "only your own policy file says what is kept",
+};
 
 static struct origin here(const struct merge *m, struct position at)
 {
@@ -61,12 +80,12 @@ static void merge_mode(const struct merge *m)
 		return;
 	/* A person confirms full access at each run, but no project may even ask for it. */
 	if (l->mode == MODE_FULL_ACCESS && l->inside) {
-		ignore(m, "mode", l->mode_at, true);
+		ignore(m, "mode", l->mode_at, IGNORED_FULL_ACCESS);
 		return;
 	}
 	if (!l->trusted && l->mode >= now) {
 		if (l->mode > now)
-			ignore(m, "mode", l->mode_at, false);
+			ignore(m, "mode", l->mode_at, IGNORED_UNTRUSTED);
 		return;
 	}
 	s->mode = l->mode;
@@ -120,7 +139,7 @@ static void merge_paths(const struct merge *m)
 			       (p->access == ACCESS_READ &&
 				(p->pattern || !p->path || is_inside(s, p->path)));
 		if (!l->trusted && !narrows)
-			ignore(m, keys[p->access], p->at, false);
+			ignore(m, keys[p->access], p->at, IGNORED_UNTRUSTED);
 		else if (s->path_count < m->max_paths)
 			s->paths[s->path_count++] =
 				(struct set_path){.p = p, .from = l, .narrow = !l->trusted};
@@ -142,6 +161,57 @@ static void merge_env(const struct merge *m)
 	}
 }
 
+/* What is protected only grows, so it counts whoever says it. */
+static void merge_protected(const struct merge *m)
+{
+	const struct layer *l = m->layer;
+	struct set *s = m->set;
+
+	for (size_t i = 0; i < l->protected_count && s->protected_count < m->max_protected; i++)
+		s->protected[s->protected_count++] =
+			(struct set_name){.v = &l->protected[i], .from = l};
+}
+
+/*
+ * A check can only stop a push, and runs in a sandbox: one of an untrusted file counts. But it
+ * does not take the place of another layer's.
+ */
+static void merge_checks(const struct merge *m)
+{
+	const struct layer *l = m->layer;
+	struct set *s = m->set;
+
+	for (size_t i = 0; i < l->check_count; i++) {
+		struct set_check one = {.v = &l->checks[i], .from = l};
+		size_t k = 0;
+		while (k < s->check_count && strcmp(s->checks[k].v->name, one.v->name) != 0)
+			k++;
+		if (k < s->check_count && !l->trusted)
+			ignore(m, "promotion.checks", one.v->at, IGNORED_UNTRUSTED);
+		else if (k < m->max_checks)
+			s->checks[k] = one;
+		if (k == s->check_count && k < m->max_checks)
+			s->check_count++;
+	}
+}
+
+/* What is copied out of a session is a person's choice: a glob can name a file of secrets. */
+static void merge_artifacts(const struct merge *m)
+{
+	const struct layer *l = m->layer;
+	struct set *s = m->set;
+
+	for (size_t i = 0; i < l->artifact_count; i++) {
+		if (!l->trusted)
+			ignore(m, "artifacts", l->artifacts[i].at, IGNORED_UNTRUSTED);
+		else if (s->artifact_count < m->max_artifacts)
+			s->artifacts[s->artifact_count++] =
+				(struct set_name){.v = &l->artifacts[i], .from = l};
+	}
+	if (l->trusted && l->artifacts_named)
+		s->artifacts_named = true;
+}
+
 static void check_counts(const struct merge *m)
 {
 	struct err e = {0};
@@ -157,35 +227,103 @@ static void check_counts(const struct merge *m)
 	complain(m, &e);
 }
 
+static bool make_room(struct merge *m, struct err *e)
+{
+	struct set *s = m->set;
+
+	for (size_t i = 0; i < s->layer_count; i++) {
+		m->max_paths += s->layers[i]->path_count;
+		m->max_env += s->layers[i]->env_count;
+		m->max_protected += s->layers[i]->protected_count;
+		m->max_checks += s->layers[i]->check_count;
+		m->max_artifacts += s->layers[i]->artifact_count;
+	}
+	s->paths = arena_take(&s->arena, (m->max_paths + 1) * sizeof(*s->paths), e);
+	s->env = arena_take(&s->arena, (m->max_env + 1) * sizeof(*s->env), e);
+	s->protected = arena_take(&s->arena, (m->max_protected + 1) * sizeof(*s->protected), e);
+	s->checks = arena_take(&s->arena, (m->max_checks + 1) * sizeof(*s->checks), e);
+	s->artifacts = arena_take(&s->arena, (m->max_artifacts + 1) * sizeof(*s->artifacts), e);
+	return s->paths && s->env && s->protected && s->checks && s->artifacts;
+}
+
+/* To hold changes for review takes a right away; to let them land at once gives it back. */
+static void merge_writes(const struct merge *m)
+{
+	struct set *s = m->set;
+	const struct layer *l = m->layer;
+
+	if (l->writes < 0)
+		return;
+	if (!l->trusted && l->writes == WRITES_DIRECT) {
+		if (s->writes == WRITES_OVERLAY)
+			ignore(m, "writes", l->writes_at, IGNORED_UNTRUSTED);
+		return;
+	}
+	s->writes = l->writes;
+	s->writes_from = here(m, l->writes_at);
+}
+
+/*
+ * The log and what is kept are those of all projects: a project's file, trusted or not,
+ * cannot shorten what the user keeps, nor can --policy for one call.
+ */
+static void merge_kept(const struct merge *m)
+{
+	static const char *const keys[KEPTS] = {"retention.audit", "retention.logs",
+						"retention.artifacts"};
+	const struct layer *l = m->layer;
+	struct set *s = m->set;
+	bool own = l->layer == LAYER_USER;
+
+	if (l->identity >= 0 && !own)
+		ignore(m, "audit.identity", l->identity_at, IGNORED_NOT_OWN);
+	if (l->identity >= 0 && own) {
+		s->identity = l->identity;
+		s->identity_from = here(m, l->identity_at);
+	}
+	for (size_t i = 0; i < KEPTS; i++) {
+		if (l->kept_ms[i] == LIMIT_UNSET)
+			continue;
+		if (!own) {
+			ignore(m, keys[i], l->kept_at[i], IGNORED_NOT_OWN);
+			continue;
+		}
+		s->kept_ms[i] = l->kept_ms[i];
+		s->kept_from[i] = here(m, l->kept_at[i]);
+	}
+}
+
 void set_merge(struct set *s)
 {
 	struct merge m = {.set = s};
 	struct err e = {0};
 
 	s->mode = MODE_UNSET;
+	s->writes = WRITES_UNSET;
+	s->identity = IDENTITY_UNSET;
+	for (size_t i = 0; i < KEPTS; i++)
+		s->kept_ms[i] = LIMIT_UNSET;
 	for (size_t i = 0; i < LIMIT_SETTINGS; i++)
 		s->limit[i] = LIMIT_UNSET;
-	for (size_t i = 0; i < s->layer_count; i++) {
-		m.max_paths += s->layers[i]->path_count;
-		m.max_env += s->layers[i]->env_count;
-	}
-	s->paths = arena_take(&s->arena, (m.max_paths + 1) * sizeof(*s->paths), &e);
-	s->env = arena_take(&s->arena, (m.max_env + 1) * sizeof(*s->env), &e);
+	bool room = make_room(&m, &e);
 	for (size_t i = 0; i < s->layer_count; i++) {
 		m.layer = s->layers[i];
-		if (!s->paths || !s->env) {
+		if (!room) {
 			complain(&m, &e);
 			return;
 		}
 		for (size_t k = 0; k < m.layer->extends_count && !m.layer->trusted; k++)
-			ignore(&m, "extends", m.layer->extends[k].at, false);
+			ignore(&m, "extends", m.layer->extends[k].at, IGNORED_UNTRUSTED);
 		merge_mode(&m);
-		if (m.layer->writes >= 0)
-			s->writes_from = here(&m, m.layer->writes_at);
+		merge_writes(&m);
 		for (unsigned int id = 0; id < LIMIT_SETTINGS; id++)
 			merge_limit(&m, id);
 		merge_paths(&m);
 		merge_env(&m);
+		merge_protected(&m);
+		merge_checks(&m);
+		merge_artifacts(&m);
+		merge_kept(&m);
 		check_counts(&m);
 	}
 }

@@ -26,11 +26,33 @@ struct set_env {
 	const struct layer *from;
 };
 
+struct set_name {
+	const struct layer_name *v;
+	const struct layer *from;
+};
+
+struct set_check {
+	const struct layer_check *v;
+	const struct layer *from;
+};
+
+/* Protected branches hold beside those of all layers, artifacts where no layer names any. */
+extern const char *const default_protected[]; /* NULL-terminated */
+extern const char *const default_artifacts[];
+
+enum ignored_why {
+	IGNORED_UNTRUSTED,   /* trusting the file would change it */
+	IGNORED_FULL_ACCESS, /* never from a project's file */
+	IGNORED_NOT_OWN,     /* what is kept for all projects, only the user's own file says */
+	IGNORED_WHYS,
+};
+extern const char *const ignored_whys[IGNORED_WHYS];
+
 /* A value that did not count. */
 struct set_ignored {
 	struct origin at;
 	const char *key;
-	bool never; /* trusting the file would not change it */
+	enum ignored_why why;
 };
 
 struct set {
@@ -39,7 +61,8 @@ struct set {
 	struct findings findings;
 	struct layer *layers[MAX_SET_LAYERS]; /* the weakest first; those that count */
 	size_t layer_count;
-	int mode; /* MODE_UNSET: no file names one */
+	int mode;   /* MODE_UNSET: no file names one */
+	int writes; /* WRITES_UNSET likewise */
 	struct origin mode_from, writes_from;
 	uint64_t limit[LIMIT_SETTINGS];
 	struct origin limit_from[LIMIT_SETTINGS];
@@ -48,6 +71,17 @@ struct set {
 	size_t path_count;
 	struct set_env *env;
 	size_t env_count;
+	struct set_name *protected;
+	size_t protected_count;
+	struct set_check *checks;
+	size_t check_count;
+	struct set_name *artifacts;
+	size_t artifact_count;
+	bool artifacts_named;
+	int identity; /* IDENTITY_UNSET: no file names one */
+	struct origin identity_from;
+	uint64_t kept_ms[KEPTS]; /* LIMIT_UNSET likewise */
+	struct origin kept_from[KEPTS];
 	struct set_ignored ignored[MAX_IGNORED];
 	size_t ignored_count;
 };
@@ -62,6 +96,9 @@ enum set_flag {
  */
 NODISCARD int set_load(struct set *s, struct policy_inputs *in, uid_t uid, unsigned int flags);
 void set_release(struct set *s);
+
+/* How long it is kept: what the user's file says, else the default. LIMIT_NONE: for ever. */
+uint64_t set_kept_ms(const struct set *s, enum kept what);
 
 /* The form for the front; its memory is the set's. */
 NODISCARD int set_compile(struct set *s, const void *key, size_t key_bytes, struct compiled *ret,

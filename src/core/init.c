@@ -142,7 +142,9 @@ static _Noreturn void finish(struct init *in)
 	if (in->watch.peak_bytes > r.peak_memory_bytes)
 		r.peak_memory_bytes = in->watch.peak_bytes;
 	uint64_t last = in->bare ? 0 : last_pid();
-	r.processes = last > 2 ? last - 2 : 0; /* init, and who made the network namespace */
+	/* init, and who made the network namespace */
+	uint64_t own = in->c->p->n.flags & PLAN_SESSION ? 1 : 2;
+	r.processes = last > own ? last - own : 0;
 	add_disk(in, &r);
 	(void)snprintf(r.text, sizeof(r.text), "%lld", (long long)at);
 	signal_all(in, SIGKILL);

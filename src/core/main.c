@@ -8,7 +8,8 @@
  *   front ── plan, mounts, orders ──► init (pid 1) ── vfork ─► command
  *
  * `init` is born in its user, mount, pid and uts namespaces before the plan is
- * there, and makes those that need no plan meanwhile. `bare` is for full access
+ * there, and makes those that need no plan meanwhile. `join` is the same in a
+ * session, whose network namespace it is born in. `bare` is for full access
  * and for Landlock alone: no namespace, a subreaper.
  */
 #include <errno.h>
@@ -101,10 +102,10 @@ static bool is_same(const struct plan_numbers *a, const struct plan_numbers *b)
 	       a->inodes == b->inodes && a->shm_bytes == b->shm_bytes &&
 	       a->inotify_instances == b->inotify_instances &&
 	       a->inotify_watches == b->inotify_watches &&
-	       (a->flags & PLAN_ROOT) == (b->flags & PLAN_ROOT);
+	       (a->flags & (PLAN_ROOT | PLAN_SESSION)) == (b->flags & (PLAN_ROOT | PLAN_SESSION));
 }
 
-static _Noreturn void run_init(struct core *c, struct plan *plan)
+static _Noreturn void run_init(struct core *c, struct plan *plan, bool joins)
 {
 	static struct plan more;
 	struct plan_numbers n;
@@ -113,8 +114,13 @@ static _Noreturn void run_init(struct core *c, struct plan *plan)
 	 * A front that died before PDEATHSIG was set shows as the end of the socket,
 	 * which only it holds; getppid() is 0 here either way.
 	 */
-	ns_begin_net(c);
+	if (joins)
+		c->net_maker = -1;
+	else
+		ns_begin_net(c);
 	wait_for_start(&n);
+	if (joins != !!(n.flags & PLAN_SESSION))
+		core_die(STAGE_PLAN, 0, "numbers that cannot be");
 	plan->n = n;
 	ns_enter_ids(c);
 	ns_begin_names();
@@ -141,7 +147,8 @@ static _Noreturn void run_init(struct core *c, struct plan *plan)
 	read_plan(c->plan_fd, plan_decode_more, &more);
 	c->more = &more;
 	mount_build_more(c);
-	ns_end_net(c);
+	if (!joins)
+		ns_end_net(c);
 	mount_pivot(c);
 	if (plan->n.flags & PLAN_TTY)
 		devices_open_pty(c);
@@ -182,7 +189,8 @@ int main(int argc, char **argv)
 	follow_front();
 	if (argc == 2 && strcmp(argv[1], "bare") == 0)
 		run_bare(&c, &plan);
-	if (argc != 2 || strcmp(argv[1], "init") != 0 || getpid() != 1)
+	bool joins = argc == 2 && strcmp(argv[1], "join") == 0;
+	if (argc != 2 || (strcmp(argv[1], "init") != 0 && !joins) || getpid() != 1)
 		core_die(STAGE_PARENT, 0, "sandglass-core is started by sandglass");
-	run_init(&c, &plan);
+	run_init(&c, &plan, joins);
 }

@@ -189,20 +189,29 @@ static void put_system(struct core *c, const struct plan_mount *m)
 
 static void put_bind(struct core *c, const struct plan_mount *m, size_t i)
 {
+	struct attr ro = {.set = ATTR_RDONLY};
+
 	if (mount_is_plain(m)) {
 		put_system(c, m);
 		return;
 	}
-	int tree = c->trees[i]; /* opened by root */
+	int tree = c->trees[i]; /* opened by root, or the session's */
 
+	if (tree < 0 && (m->flags & MOUNT_GIVEN))
+		core_die(STAGE_BIND, ENOENT, m->src);
 	if (tree < 0 && !(c->p->n.flags & PLAN_ROOT)) {
 		struct report failure;
 		tree = tree_open(m, -1, &failure);
 		if (tree == TREE_FAILED)
 			core_die(failure.stage, failure.sys, failure.text);
 	}
-	if (tree >= 0)
-		mount_attach(c, tree, m->dst, m->flags & MOUNT_DIRECTORY);
+	if (tree < 0)
+		return;
+	/* Its maker has not been told what this call may do with it. */
+	if ((m->flags & MOUNT_GIVEN) && !(m->flags & MOUNT_WRITE) &&
+	    sys_mount_setattr(tree, "", AT_EMPTY_PATH, &ro) < 0)
+		core_die(STAGE_BIND, errno, m->dst);
+	mount_attach(c, tree, m->dst, m->flags & MOUNT_DIRECTORY);
 }
 
 static void put_symlink(struct core *c, const struct plan_mount *m)
@@ -408,6 +417,11 @@ static void begin_sand(struct core *c)
 	const char *options[] = {"mode", "0700", "size", size, "nr_inodes", inodes, NULL};
 	struct stat st;
 
+	if (mkdirat(c->root_fd, "sand", 0755) < 0 || mkdirat(c->root_fd, "tmp", 0755) < 0 ||
+	    mkdirat(c->root_fd, "var", 0755) < 0 || mkdirat(c->root_fd, "var/tmp", 0755) < 0)
+		core_die(STAGE_SAND, errno, "/sand");
+	if (c->p->n.flags & PLAN_SESSION)
+		return; /* a directory of the host's, which comes as a mount */
 	/* tmpfs: 0 means no limit for both (tmpfs(5)). */
 	(void)snprintf(size, sizeof(size), "%llu",
 		       c->p->n.disk_bytes == UINT64_MAX ? 0ULL
@@ -424,18 +438,57 @@ static void begin_sand(struct core *c)
 			core_die(STAGE_SAND, errno, dirs[i]);
 	if (mkdirat(fd, "tmp", 0777) < 0 || fchmodat(fd, "tmp", 01777, 0) < 0)
 		core_die(STAGE_SAND, errno, "tmp");
-	/* Where it goes. */
-	if (mkdirat(c->root_fd, "sand", 0755) < 0 || mkdirat(c->root_fd, "tmp", 0755) < 0 ||
-	    mkdirat(c->root_fd, "var", 0755) < 0 || mkdirat(c->root_fd, "var/tmp", 0755) < 0)
-		core_die(STAGE_SAND, errno, "/sand");
+}
+
+static bool is_sand(const struct plan_mount *m)
+{
+	return m->kind == MOUNT_BIND && strcmp(m->dst, "/sand") == 0;
+}
+
+/* A session's: before what the plan has below it. */
+static void attach_given_sand(struct core *c)
+{
+	for (size_t i = 0; i < c->p->mount_count; i++) {
+		if (!is_sand(&c->p->mounts[i]))
+			continue;
+		put_bind(c, &c->p->mounts[i], i);
+		forget_dir(c);
+		return;
+	}
+	core_die(STAGE_SAND, ENOENT, "/sand");
+}
+
+/*
+ * A directory of a session's /sand at another place. An earlier command may have put a
+ * link there, which would lead out of the root that is not stepped into yet: so never
+ * by its name alone.
+ */
+static void bind_given(struct core *c, const char *src, const char *dst, const struct attr *attrs)
+{
+	int fd = sys_openat2(c->root_fd, src, O_PATH | O_DIRECTORY | O_CLOEXEC, RESOLVE_INSIDE);
+	int tree = fd < 0 ? -1 : sys_open_tree(fd, "", TREE_CLONE | TREE_CLOEXEC | AT_EMPTY_PATH);
+
+	if (tree < 0 || (attrs && sys_mount_setattr(tree, "", AT_EMPTY_PATH, attrs) < 0))
+		core_die(STAGE_SAND, errno, dst);
+	(void)close(fd);
+	mount_attach(c, tree, dst, true);
+	forget_dir(c);
 }
 
 static void attach_sand(struct core *c)
 {
 	struct attr ro = {.set = ATTR_RDONLY | ATTR_PLAIN};
 
-	if (sys_move_mount(c->sand_fd, "", c->root_fd, "sand", MOVE_FROM_EMPTY) < 0)
+	if (c->p->n.flags & PLAN_SESSION)
+		attach_given_sand(c);
+	else if (sys_move_mount(c->sand_fd, "", c->root_fd, "sand", MOVE_FROM_EMPTY) < 0)
 		core_die(STAGE_SAND, errno, "/sand");
+	if (c->p->n.flags & PLAN_SESSION) {
+		bind_given(c, "sand/logs", "/sand/logs", &ro);
+		bind_given(c, "sand/tmp", "/tmp", NULL);
+		bind_given(c, "sand/tmp", "/var/tmp", NULL);
+		return;
+	}
 	if (!mount_bind_plain("sand/logs", "/sand/logs") ||
 	    sys_mount_setattr(c->root_fd, "sand/logs", AT_SYMLINK_NOFOLLOW, &ro) < 0)
 		core_die(STAGE_SAND, errno, "/sand/logs");
@@ -507,7 +560,8 @@ void mount_build(struct core *c)
 		if (c->p->mounts[i].flags & MOUNT_SYSTEM)
 			core_die(STAGE_PLAN, 0,
 				 "the system's part of the view does not come first");
-		put(c, &c->p->mounts[i], i);
+		if (!is_sand(&c->p->mounts[i]))
+			put(c, &c->p->mounts[i], i);
 	}
 	forget_dir(c);
 }

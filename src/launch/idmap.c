@@ -102,7 +102,7 @@ void idmap_reap_holder(struct launch *l)
  * the command writes files that belong to the owner and is a stranger to
  * everything else. As root only. Returns the namespace's descriptor, or -1.
  */
-static int make_idmap(struct launch *l, uint32_t owner_uid, uint32_t owner_gid)
+int idmap_make(struct launch *l, uint32_t owner_uid, uint32_t owner_gid)
 {
 	char path[64];
 
@@ -122,10 +122,14 @@ static int make_idmap(struct launch *l, uint32_t owner_uid, uint32_t owner_gid)
 	return fd;
 }
 
-/* One map serves the mounts of one owner. What the system reads init opens itself. */
+/*
+ * One map serves the mounts of one owner. What the system reads init opens itself,
+ * for an ordinary user all but what is given.
+ */
 int idmap_open_trees(struct launch *l)
 {
 	const struct plan_mount *mapped = NULL;
+	bool root = l->p->n.flags & PLAN_ROOT;
 	AUTO_FD int idmap_fd = -1;
 
 	l->trees = malloc((l->p->mount_count + 1) * sizeof(*l->trees));
@@ -135,13 +139,15 @@ int idmap_open_trees(struct launch *l)
 		l->trees[i] = -1;
 	for (size_t i = l->opened; i < l->p->mount_count; i++) {
 		const struct plan_mount *m = &l->p->mounts[i];
-		if (m->kind != MOUNT_BIND || mount_is_plain(m))
+		if (m->kind == MOUNT_BIND && (m->flags & MOUNT_GIVEN))
+			l->trees[i] = TAKE_FD(l->given);
+		if (m->kind != MOUNT_BIND || mount_is_plain(m) || (m->flags & MOUNT_GIVEN) || !root)
 			continue;
 		if ((m->flags & MOUNT_IDMAP) && !(mapped && mapped->owner_uid == m->owner_uid &&
 						  mapped->owner_gid == m->owner_gid)) {
 			if (idmap_fd >= 0)
 				(void)close(idmap_fd);
-			idmap_fd = make_idmap(l, m->owner_uid, m->owner_gid);
+			idmap_fd = idmap_make(l, m->owner_uid, m->owner_gid);
 			if (idmap_fd < 0)
 				return -1;
 			mapped = m;

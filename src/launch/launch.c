@@ -33,7 +33,6 @@
 #include "core/sys.h"
 #include "core/tree.h"
 
-#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS)
 #define STACK_BYTES 16384u
 #define CAP_WORDS 2
 
@@ -43,11 +42,6 @@ int launch_fail(struct launch *l, enum stage stage, int sys, const char *text)
 	strncpy(l->failure.text, text, sizeof(l->failure.text) - 1);
 	return -1;
 }
-
-struct newborn {
-	const char *core;
-	const struct launch_fds *fds;
-};
 
 /* All that the new user namespace gives is handed through the execve; core drops it. */
 static int keep_caps(void)
@@ -81,10 +75,10 @@ static int move_fds(const struct launch_fds *f)
 	return 0;
 }
 
-static int newborn_run(void *arg)
+int newborn_run(void *arg)
 {
 	const struct newborn *b = arg;
-	char *argv[] = {(char *)(uintptr_t) "sandglass-core", (char *)(uintptr_t) "init", NULL};
+	char *argv[] = {(char *)(uintptr_t) "sandglass-core", (char *)(uintptr_t)b->how, NULL};
 	char *envp[] = {NULL};
 	struct report r = {.kind = REPORT_FAIL, .stage = STAGE_CLONE};
 
@@ -108,7 +102,7 @@ static int newborn_run(void *arg)
 /* A copy of our memory: where clone(2) has no room for the flag, and for sanitizers. */
 static pid_t clone_copy(struct newborn *b, int cgroup)
 {
-	struct clone_args a = {.flags = NAMESPACES, .exit_signal = SIGCHLD};
+	struct clone_args a = {.flags = LAUNCH_NAMESPACES, .exit_signal = SIGCHLD};
 
 	if (cgroup >= 0) {
 		a.flags |= CLONE_INTO_CGROUP;
@@ -128,18 +122,20 @@ static pid_t clone_shared(struct newborn *b)
 	static _Alignas(16) char stack[STACK_BYTES];
 
 	return clone(newborn_run, stack + sizeof(stack),
-		     CLONE_VM | CLONE_VFORK | NAMESPACES | SIGCHLD, b);
+		     CLONE_VM | CLONE_VFORK | LAUNCH_NAMESPACES | SIGCHLD, b);
 #endif
 }
 
 int launch_start(struct launch *l, const char *core, const struct launch_fds *fds)
 {
-	struct newborn b = {core, fds};
+	struct newborn b = {core, "init", fds};
 	bool failed = false;
 
 	AUTO_FD int cgroup = leaf_open_v2(l, &failed);
 	if (failed)
 		return -1;
+	if (l->session)
+		return session_start(l, core, fds, cgroup);
 	l->init = cgroup >= 0 ? clone_copy(&b, cgroup) : clone_shared(&b);
 	if (l->init < 0) {
 		l->init = 0;
@@ -148,33 +144,45 @@ int launch_start(struct launch *l, const char *core, const struct launch_fds *fd
 	return 0;
 }
 
-static int write_map(struct launch *l, const char *file, uint32_t inside, uint32_t outside)
+static int write_map(pid_t pid, const char *file, uint32_t inside, uint32_t outside)
 {
 	char path[64];
 	char line[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)l->init, file);
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	(void)snprintf(line, sizeof(line), "%u %u 1\n", inside, outside);
-	return file_write_text(path, line) < 0 ? launch_fail(l, STAGE_MAPS, errno, file) : 0;
+	return file_write_text(path, line);
 }
 
 /*
  * One id each. An ordinary user may map only itself and must first give up
  * setgroups(2) (user_namespaces(7)).
  */
-static int write_maps(struct launch *l)
+int launch_write_maps(const struct plan_numbers *n, pid_t pid, const char **ret_file)
 {
-	const struct plan_numbers *n = &l->p->n;
 	char path[64];
 
-	if (!(n->flags & PLAN_ROOT)) {
-		(void)snprintf(path, sizeof(path), "/proc/%d/setgroups", (int)l->init);
-		if (file_write_text(path, "deny") < 0)
-			return launch_fail(l, STAGE_MAPS, errno, "setgroups");
-	}
-	if (write_map(l, "uid_map", n->uid, n->outer_uid) < 0)
+	*ret_file = "setgroups";
+	(void)snprintf(path, sizeof(path), "/proc/%d/setgroups", (int)pid);
+	if (!(n->flags & PLAN_ROOT) && file_write_text(path, "deny") < 0)
 		return -1;
-	return write_map(l, "gid_map", n->gid, n->outer_gid);
+	*ret_file = "uid_map";
+	if (write_map(pid, "uid_map", n->uid, n->outer_uid) < 0)
+		return -1;
+	*ret_file = "gid_map";
+	return write_map(pid, "gid_map", n->gid, n->outer_gid);
+}
+
+static int write_maps(struct launch *l)
+{
+	const char *file = NULL;
+
+	/* In a user's session its parent has: only that is in the right namespace. */
+	if (l->session && l->session->user >= 0)
+		return 0;
+	return launch_write_maps(&l->p->n, l->init, &file) < 0
+		       ? launch_fail(l, STAGE_MAPS, errno, file)
+		       : 0;
 }
 
 static int open_ns(struct launch *l, const char *name, int *ret)
@@ -215,7 +223,7 @@ int launch_release(struct launch *l, int ctl)
 	AUTO_FD int stdin_fd = -1;
 	bool root = l->p->n.flags & PLAN_ROOT;
 
-	if (root && idmap_open_trees(l) < 0)
+	if ((root || l->given >= 0) && idmap_open_trees(l) < 0)
 		return -1;
 	idmap_end_holder(l); /* if it was not needed after all */
 	if (root && (l->p->n.flags & PLAN_STDIN_FILE)) {

@@ -15,8 +15,17 @@
 #include "plan/plan.h"
 #include "plan/report.h"
 
+/* A session's namespaces, which a call is born in. */
+struct launch_session {
+	int user; /* whose child the call's is; -1: as root, the host's */
+	int pid;  /* whose end is the call's end */
+	int net;
+};
+
 struct launch {
 	const struct plan *p;
+	const struct launch_session *session; /* NULL: none */
+	int given;         /* the tree of the mount with MOUNT_GIVEN; -1: none, or handed over */
 	pid_t init;        /* first process of the sandbox, 0: none */
 	pid_t holder;      /* of the id map's user namespace, 0: none */
 	pid_t ended;       /* the holder before it, killed, not reaped yet */
@@ -40,6 +49,20 @@ int launch_fail(struct launch *l, enum stage stage, int sys, const char *text);
 
 /* leaf.c: cgroups of one run. Before launch_start(), which a v2 leaf takes its child at. */
 NODISCARD int leaf_make(struct launch *l);
+/* In a session (session.c): likewise, from a process that has entered its namespaces. */
+NODISCARD int session_start(struct launch *l, const char *core, const struct launch_fds *fds,
+			    int cgroup);
+/* launch.c: the newborn's way to core; `arg` is a struct newborn. */
+struct newborn {
+	const char *core;
+	const char *how; /* core's argument: "init", or "join" in a session */
+	const struct launch_fds *fds;
+};
+int newborn_run(void *arg);
+#define LAUNCH_NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS)
+/* One id each, of process `pid`, in what the caller's user namespace calls them. -1 with errno. */
+int launch_write_maps(const struct plan_numbers *n, pid_t pid, const char **ret_file);
+
 /* The v2 leaf, opened; -1: none, or `failure` with *ret_failed. */
 int leaf_open_v2(struct launch *l, bool *ret_failed);
 NODISCARD int leaf_enter(struct launch *l);
@@ -71,6 +94,8 @@ void idmap_start_holder(struct launch *l);
 void idmap_end_holder(struct launch *l);
 void idmap_reap_holder(struct launch *l);
 NODISCARD int idmap_open_trees(struct launch *l);
+/* A user namespace that is the map from this owner to l->p->n's outer ids; -1: `failure` says why. */
+NODISCARD int idmap_make(struct launch *l, uint32_t owner_uid, uint32_t owner_gid);
 
 /* handover.c */
 /* Lets go of mounts that were opened and not handed over. */

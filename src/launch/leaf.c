@@ -51,6 +51,11 @@ static uint64_t read_at(const char *dir, const char *file, const char *key)
 	return 0;
 }
 
+static bool is_v2(const struct plan_cgroup *g)
+{
+	return g->role == CGROUP_V2 || g->role == CGROUP_FREEZER;
+}
+
 static size_t knobs_v1(const struct plan_numbers *n, uint32_t role, struct knob *k)
 {
 	size_t count = 0;
@@ -126,8 +131,9 @@ int leaf_make(struct launch *l)
 		const struct plan_cgroup *g = &l->p->cgroups[i];
 		if (mkdir(g->dir, 0755) < 0)
 			return give_up(l, errno, g->dir);
-		size_t count = g->role == CGROUP_V2 ? knobs_v2(&l->p->n, knobs)
-						    : knobs_v1(&l->p->n, g->role, knobs);
+		size_t count = g->role == CGROUP_FREEZER ? 0
+			       : g->role == CGROUP_V2    ? knobs_v2(&l->p->n, knobs)
+							 : knobs_v1(&l->p->n, g->role, knobs);
 		for (size_t k = 0; k < count; k++) {
 			int rc = write_at(g->dir, knobs[k].file, knobs[k].text);
 			l->pids_counted |= rc == 0 && strcmp(knobs[k].file, "pids.max") == 0;
@@ -142,7 +148,7 @@ int leaf_open_v2(struct launch *l, bool *ret_failed)
 {
 	*ret_failed = false;
 	for (size_t i = 0; i < l->p->cgroup_count; i++) {
-		if (l->p->cgroups[i].role != CGROUP_V2)
+		if (!is_v2(&l->p->cgroups[i]))
 			continue;
 		int fd = open(l->p->cgroups[i].dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
@@ -160,7 +166,7 @@ int leaf_enter(struct launch *l)
 
 	(void)snprintf(text, sizeof(text), "%d", (int)l->init);
 	for (size_t i = 0; i < l->p->cgroup_count; i++)
-		if ((l->p->cgroups[i].role != CGROUP_V2 || (l->p->n.flags & PLAN_LANDLOCK)) &&
+		if ((!is_v2(&l->p->cgroups[i]) || (l->p->n.flags & PLAN_LANDLOCK)) &&
 		    write_at(l->p->cgroups[i].dir, "cgroup.procs", text) < 0)
 			return launch_fail(l, STAGE_CGROUP, errno, l->p->cgroups[i].dir);
 	return 0;

@@ -33,7 +33,7 @@ static void kv_text(struct json *j, const char *key, const char *text)
 	if (text[0])
 		json_text(j, text, strlen(text));
 	else
-		json_null(j);
+		json_nil(j);
 }
 
 static int write_json(const struct findings *f, struct buf *out, struct err *e)
@@ -55,12 +55,12 @@ static int write_json(const struct findings *f, struct buf *out, struct err *e)
 		if (o->at.line)
 			json_uint(&j, o->at.line);
 		else
-			json_null(&j);
+			json_nil(&j);
 		json_key(&j, "column");
 		if (o->at.line)
 			json_uint(&j, o->at.column);
 		else
-			json_null(&j);
+			json_nil(&j);
 		kv_text(&j, "key", o->key);
 		kv_text(&j, "message", o->why.msg);
 		kv_text(&j, "hint", o->why.hint);
@@ -81,10 +81,11 @@ static void warn_ignored(struct set *s)
 		const struct set_ignored *o = &s->ignored[i];
 		struct err e = {0};
 		(void)err_set(&e, ERR_POLICY_DENIED, "%s",
-			      o->never ? "full access never comes from a project's file"
-				       : "does not count: the file is not trusted, so it only "
-					 "narrows");
-		if (!o->never)
+			      o->why == IGNORED_UNTRUSTED
+				      ? "does not count: the file is not trusted, so it only "
+					"narrows"
+				      : ignored_whys[o->why]);
+		if (o->why == IGNORED_UNTRUSTED)
 			(void)err_hint(&e, "after reading it: sandglass policy trust FILE");
 		findings_add(&s->findings, true, o->at.layer->file, o->at.at, o->key, &e);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandglass-main: what needs libraries. The front starts it, for the verbs
- * `policy` and `schema` and to compile policy files.
+ * sandglass-main: what needs libraries. The front starts it, for the verbs of the table
+ * below and to compile policy files.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 #include "cli/verbs.h"
+#include "main/diff.h"
+#include "main/review_verbs.h"
 #include "main/verbs.h"
 #include "run/job.h"
 
@@ -91,18 +93,33 @@ static int policy(int argc, char **argv)
 	return run_sub(s, &o, given ? argv + 1 + first : none);
 }
 
+/* A verb gets what follows its name, and returns the exit status. */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	bool quick; /* nothing in it takes a minute; a file system that hangs does */
+} verbs_here[] = {
+	{"compile", main_compile, true},  {"policy", policy, true},
+	{"schema", main_schema, true},    {"session", main_session, false},
+	{"gc", main_gc, false},           {"apply", main_apply, false},
+	{"push", main_push, false},       {"export", main_export, false},
+	{"diff", main_diff, false},       {"audit", main_audit, false},
+	{"discard", main_discard, false},
+};
+
 int main(int argc, char **argv)
 {
 	struct err e = {0};
 
-	/* Nothing here takes that long; a file system that hangs does. */
-	(void)alarm(60);
-	if (argc > 1 && strcmp(argv[1], "compile") == 0)
-		return main_compile(argc - 2, argv + 2);
-	if (argc > 1 && strcmp(argv[1], "policy") == 0)
-		return policy(argc - 2, argv + 2);
-	if (argc > 1 && strcmp(argv[1], "schema") == 0)
-		return main_schema(argc - 2, argv + 2);
+	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs_here); i++) {
+		if (strcmp(argv[1], verbs_here[i].name) != 0)
+			continue;
+		if (verbs_here[i].quick)
+			(void)alarm(60);
+		else
+			main_follow_policy();
+		return verbs_here[i].run(argc - 2, argv + 2);
+	}
 	(void)err_set(&e, ERR_CONFIG_INVALID, "sandglass-main is started by sandglass");
 	return cli_fail(&e, 2);
 }

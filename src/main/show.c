@@ -227,6 +227,85 @@ static void show_env(struct show *s, bool sets)
 	}
 }
 
+static void show_name(struct show *s, const char *indent, const char *text, const struct origin *o)
+{
+	size_t begin = s->out->n;
+
+	(void)buf_printf(s->out, "%s- ", indent);
+	put_quoted(s->out, text);
+	end_line(s, begin, o, NULL);
+}
+
+static void show_names(struct show *s, const char *indent, const struct set_name *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		show_name(s, indent, v[i].v->name,
+			  &(struct origin){.layer = v[i].from, .at = v[i].v->at});
+}
+
+static void show_defaults(struct show *s, const char *indent, const char *const *names)
+{
+	for (; *names; names++)
+		show_name(s, indent, *names, &(struct origin){.layer = NULL});
+}
+
+static void show_checks(struct show *s)
+{
+	char text[NUM_TEXT];
+
+	(void)buf_str(s->out, s->set->check_count ? "  checks:\n" : "  checks: []\n");
+	for (size_t i = 0; i < s->set->check_count; i++) {
+		const struct set_check *c = &s->set->checks[i];
+		struct origin o = {.layer = c->from, .at = c->v->at};
+		size_t begin = s->out->n;
+		(void)buf_str(s->out, "    - {name: ");
+		put_quoted(s->out, c->v->name);
+		(void)buf_str(s->out, ", run: [");
+		for (size_t k = 0; k < c->v->run_count; k++) {
+			(void)buf_str(s->out, k ? ", " : "");
+			put_quoted(s->out, c->v->run[k]);
+		}
+		(void)buf_printf(s->out, "], timeout: %s}",
+				 duration_format(c->v->timeout_ms, text));
+		end_line(s, begin, &o, NULL);
+	}
+}
+
+static void show_review(struct show *s)
+{
+	const struct set *set = s->set;
+
+	(void)buf_str(s->out, "promotion:\n  protected: # and the remote's own HEAD\n");
+	show_defaults(s, "    ", default_protected);
+	show_names(s, "    ", set->protected, set->protected_count);
+	show_checks(s);
+	(void)buf_str(s->out, set->artifacts_named && !set->artifact_count ? "artifacts: []\n"
+									   : "artifacts:\n");
+	if (!set->artifacts_named)
+		show_defaults(s, "  ", default_artifacts);
+	show_names(s, "  ", set->artifacts, set->artifact_count);
+}
+
+static void show_kept(struct show *s)
+{
+	const struct set *set = s->set;
+	char text[NUM_TEXT];
+	size_t begin = 0;
+
+	(void)buf_str(s->out, "audit:\n");
+	begin = s->out->n;
+	(void)buf_printf(s->out, "  identity: %s",
+			 identity_names[set->identity < 0 ? IDENTITY_PLAIN : set->identity]);
+	end_line(s, begin, &set->identity_from, NULL);
+	(void)buf_str(s->out, "retention:\n");
+	for (size_t i = 0; i < KEPTS; i++) {
+		begin = s->out->n;
+		(void)buf_printf(s->out, "  %s: %s", kept_keys[i],
+				 value_text(LIMIT_WALL, set_kept_ms(set, i), text));
+		end_line(s, begin, &set->kept_from[i], NULL);
+	}
+}
+
 static void show_ignored(struct show *s)
 {
 	for (size_t i = 0; i < s->set->ignored_count; i++) {
@@ -236,9 +315,14 @@ static void show_ignored(struct show *s)
 		(void)buf_printf(s->out, "# not taken: %s (", g->key);
 		(void)buf_str(s->out, buf_cstr(&origin));
 		(void)buf_printf(s->out, "): %s\n",
-				 g->never ? "full access never comes from a project's file"
-					  : "the file is not trusted");
+				 g->why == IGNORED_UNTRUSTED ? "the file is not trusted"
+							     : ignored_whys[g->why]);
 	}
+}
+
+static const char *writes_of(const struct show *s)
+{
+	return s->set->writes == WRITES_OVERLAY ? "overlay" : "direct";
 }
 
 static void show_text(struct show *s)
@@ -252,7 +336,7 @@ static void show_text(struct show *s)
 							       : s->set->mode]);
 	end_line(s, begin, &s->set->mode_from, NULL);
 	begin = s->out->n;
-	(void)buf_str(s->out, "writes: direct");
+	(void)buf_printf(s->out, "writes: %s", writes_of(s));
 	end_line(s, begin, &s->set->writes_from, NULL);
 	show_limits(s);
 	(void)buf_str(s->out, s->set->path_count ? "filesystem:\n" : "filesystem: {}\n");
@@ -262,6 +346,8 @@ static void show_text(struct show *s)
 	(void)buf_str(s->out, s->set->env_count ? "environment:\n" : "environment: {}\n");
 	show_env(s, false);
 	show_env(s, true);
+	show_review(s);
+	show_kept(s);
 	show_ignored(s);
 }
 
@@ -319,7 +405,7 @@ static void json_paths(const struct show *s, struct json *j)
 		if (p->p->path)
 			json_text(j, p->p->path, strlen(p->p->path));
 		else
-			json_null(j);
+			json_nil(j);
 		json_key(j, "written");
 		json_text(j, p->p->written, strlen(p->p->written));
 		json_kv_bool(j, "pattern", p->p->pattern);
@@ -346,11 +432,78 @@ static void json_env(const struct show *s, struct json *j)
 		if (text[n])
 			json_text(j, text + n + 1, strlen(text + n + 1));
 		else
-			json_null(j);
+			json_nil(j);
 		kv_origin(j, &o);
 		json_obj_end(j);
 	}
 	json_arr_end(j);
+}
+
+static void json_names(struct json *j, const struct set_name *v, size_t n,
+		       const char *const *defaults)
+{
+	json_arr_begin(j);
+	for (; defaults && *defaults; defaults++) {
+		json_obj_begin(j);
+		json_kv_str(j, "value", *defaults);
+		kv_origin(j, &(struct origin){.layer = NULL});
+		json_obj_end(j);
+	}
+	for (size_t i = 0; i < n; i++) {
+		json_obj_begin(j);
+		json_kv_str(j, "value", v[i].v->name);
+		kv_origin(j, &(struct origin){.layer = v[i].from, .at = v[i].v->at});
+		json_obj_end(j);
+	}
+	json_arr_end(j);
+}
+
+static void json_review(const struct show *s, struct json *j)
+{
+	const struct set *set = s->set;
+
+	json_key(j, "promotion");
+	json_obj_begin(j);
+	json_key(j, "protected");
+	json_names(j, set->protected, set->protected_count, default_protected);
+	json_key(j, "checks");
+	json_arr_begin(j);
+	for (size_t i = 0; i < set->check_count; i++) {
+		const struct layer_check *c = set->checks[i].v;
+		json_obj_begin(j);
+		json_kv_str(j, "name", c->name);
+		json_key(j, "run");
+		json_arr_begin(j);
+		for (size_t k = 0; k < c->run_count; k++)
+			json_text(j, c->run[k], strlen(c->run[k]));
+		json_arr_end(j);
+		json_kv_uint(j, "timeout_ms", c->timeout_ms);
+		kv_origin(j, &(struct origin){.layer = set->checks[i].from, .at = c->at});
+		json_obj_end(j);
+	}
+	json_arr_end(j);
+	json_obj_end(j);
+	json_key(j, "artifacts");
+	json_names(j, set->artifacts, set->artifact_count,
+		   set->artifacts_named ? NULL : default_artifacts);
+}
+
+static void json_kept(const struct show *s, struct json *j)
+{
+	const struct set *set = s->set;
+	char text[NUM_TEXT];
+
+	json_key(j, "audit");
+	json_obj_begin(j);
+	kv_value(j, "identity", identity_names[set->identity < 0 ? IDENTITY_PLAIN : set->identity],
+		 &set->identity_from);
+	json_obj_end(j);
+	json_key(j, "retention");
+	json_obj_begin(j);
+	for (unsigned int i = 0; i < KEPTS; i++)
+		kv_value(j, kept_keys[i], value_text(LIMIT_WALL, set_kept_ms(set, i), text),
+			 &set->kept_from[i]);
+	json_obj_end(j);
 }
 
 static int show_json(struct show *s, struct err *e)
@@ -365,7 +518,7 @@ static int show_json(struct show *s, struct err *e)
 	kv_value(&j, "mode",
 		 mode_names[s->set->mode == MODE_UNSET ? MODE_WORKSPACE_WRITE : s->set->mode],
 		 &s->set->mode_from);
-	kv_value(&j, "writes", "direct", &s->set->writes_from);
+	kv_value(&j, "writes", writes_of(s), &s->set->writes_from);
 	json_key(&j, "limits");
 	json_obj_begin(&j);
 	for (unsigned int id = 0; id < LIMIT_SETTINGS; id++) {
@@ -377,12 +530,14 @@ static int show_json(struct show *s, struct err *e)
 	json_obj_end(&j);
 	json_paths(s, &j);
 	json_env(s, &j);
+	json_review(s, &j);
+	json_kept(s, &j);
 	json_key(&j, "ignored");
 	json_arr_begin(&j);
 	for (size_t i = 0; i < s->set->ignored_count; i++) {
 		json_obj_begin(&j);
 		json_kv_str(&j, "key", s->set->ignored[i].key);
-		json_kv_bool(&j, "never", s->set->ignored[i].never);
+		json_kv_bool(&j, "never", s->set->ignored[i].why != IGNORED_UNTRUSTED);
 		kv_origin(&j, &s->set->ignored[i].at);
 		json_obj_end(&j);
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/audit.h"
 #include "base/base.h"
 #include "base/term.h"
 #include "cli/verbs.h"
@@ -14,6 +15,24 @@
 #include "main/verbs.h"
 #include "policy/resolve.h"
 #include "run/job.h"
+
+/* A person decided; that the log cannot tell of it is said, and is no reason to refuse. */
+static void record(const struct caller *who, const char *event, const char *path,
+		   const unsigned char *sha256)
+{
+	char hex[AUDIT_HASH_TEXT];
+	struct err e = {0};
+
+	if (sha256)
+		audit_hex(sha256, SHA256_BYTES, hex);
+	const struct audit_field data[] = {
+		{.key = "path", .kind = AUDIT_PATH, .text = path},
+		{.key = "sha256", .kind = AUDIT_WORD, .text = sha256 ? hex : NULL},
+	};
+	const struct audit_event v = {.event = event, .data = data, .data_count = ARRAY_LEN(data)};
+	if (audit_append(who, &v, 1, AUDIT_SYNC, &e) < 0)
+		(void)fprintf(stderr, "sandglass: not enforced: audit (%s)\n", e.msg);
+}
 
 static int say(const char *what, const char *path, const unsigned char *sha256)
 {
@@ -31,7 +50,8 @@ static int say(const char *what, const char *path, const unsigned char *sha256)
 }
 
 /* What is wrong is not to be trusted: it would be refused at each run. */
-static int trust(const struct policy_where *where, const char *path, struct err *e)
+static int trust(const struct caller *who, const struct policy_where *where, const char *path,
+		 struct err *e)
 {
 	static struct set s;
 	struct policy_file f;
@@ -48,17 +68,21 @@ static int trust(const struct policy_where *where, const char *path, struct err 
 	set_release(&s);
 	if (rc < 0)
 		return cli_fail(e, 2);
+	record(who, "policy.trust", path, f.sha256);
 	return say("trusted:", path, f.sha256);
 }
 
-static int untrust(const struct policy_where *where, const char *path, struct err *e)
+static int untrust(const struct caller *who, const struct policy_where *where, const char *path,
+		   struct err *e)
 {
 	unsigned int removed = 0;
 
 	if (trust_remove(where->state, path, &removed, e) < 0)
 		return cli_fail(e, 2);
-	if (removed)
+	if (removed) {
+		record(who, "policy.untrust", path, NULL);
 		return say("no longer trusted:", path, NULL);
+	}
 	(void)err_set(e, ERR_NOT_FOUND, "%s was not trusted", path);
 	return cli_fail(e, 1);
 }
@@ -77,7 +101,7 @@ int main_trust(const char *file, bool add, char **env)
 		return cli_fail(&e, 2);
 	policy_where(&who, &where);
 	if (resolve_path(file, who.cwd, &nowhere, &r, &e) == 0)
-		return add ? trust(&where, r.path, &e) : untrust(&where, r.path, &e);
+		return add ? trust(&who, &where, r.path, &e) : untrust(&who, &where, r.path, &e);
 	/* Trust in a file that is gone can be taken back too. */
 	AUTO_BUF text = BUF_INIT(2 * PATH_TEXT);
 	if (file[0] != '/')
@@ -85,5 +109,5 @@ int main_trust(const char *file, bool add, char **env)
 	(void)buf_str(&text, file);
 	if (add || !path_lexical(buf_cstr(&text), gone))
 		return cli_fail(&e, 2);
-	return untrust(&where, gone, &e);
+	return untrust(&who, &where, gone, &e);
 }

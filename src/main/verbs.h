@@ -7,8 +7,17 @@
 #include "cli/policy_options.h"
 #include "config/set.h"
 
+int main_audit(int argc, char **argv);
+void main_follow_policy(void);
+
+/* How long the user's own policy keeps that; LIMIT_NONE: for good, or it cannot be read. */
+uint64_t main_kept_ms(enum kept what);
 int main_compile(int argc, char **argv);
 int main_schema(int argc, char **argv);
+int main_session(int argc, char **argv);
+int main_gc(int argc, char **argv);
+int main_export(int argc, char **argv);
+int main_push(int argc, char **argv);
 int main_show(const struct policy_options *o, char **env);
 int main_check(const struct policy_options *o, const char *file, char **env);
 int main_trust(const char *file, bool trust, char **env);

@@ -30,9 +30,11 @@ static const struct word mount_words[] = {
 	{MOUNT_IDMAP, "idmap"},         {MOUNT_IDENT, "ident"},
 	{MOUNT_DIRECTORY, "directory"}, {MOUNT_SYSTEM, "system"},
 	{MOUNT_EMPTY, "empty"},         {MOUNT_WAY, "way"},
+	{MOUNT_GIVEN, "given"},
 };
 
-static const char *const cgroup_words[CGROUP_ROLES] = {"v1-memory", "v1-pids", "v1-cpu", "v2"};
+static const char *const cgroup_words[CGROUP_ROLES] = {"v1-memory", "v1-pids", "v1-cpu", "v2",
+						       "freezer"};
 
 static void put_words(struct buf *out, uint32_t bits, const struct word *words, size_t n)
 {

@@ -24,7 +24,7 @@
 
 #define PLAN_MAGIC 0x50474c53u      /* "SLGP" */
 #define PLAN_MORE_MAGIC 0x4d474c53u /* "SLGM": the second part */
-#define PLAN_VERSION 2u
+#define PLAN_VERSION 3u
 
 /* Limits of a plan; a decoder refuses what is over them. */
 #define MAX_PLAN_BYTES (8u << 20) /* argv and environment are at most 6 MiB on Linux */
@@ -41,8 +41,9 @@ enum plan_flag {
 	PLAN_STDIN_FILE = 1u << 3, /* fd 0 is a regular file: opened again read-only */
 	PLAN_BARE = 1u << 4,       /* danger-full-access: no view, no confinement */
 	PLAN_LANDLOCK = 1u << 5,   /* no namespaces: every mount is a bind, and a Landlock rule */
+	PLAN_SESSION = 1u << 6,    /* of a session: its network is there, /sand is a mount */
 };
-#define PLAN_FLAGS_ALL 0x3fu
+#define PLAN_FLAGS_ALL 0x7fu
 
 enum plan_mount_kind {
 	MOUNT_DIR,     /* make a directory */
@@ -63,8 +64,9 @@ enum plan_mount_flag {
 	MOUNT_SYSTEM = 1u << 5,    /* read-only part of the system; all of these come first */
 	MOUNT_EMPTY = 1u << 6,     /* of a mask: a file reads as empty instead of not at all */
 	MOUNT_WAY = 1u << 7,       /* of a mask: a directory in which later mounts lie */
+	MOUNT_GIVEN = 1u << 8,     /* of a bind: the front hands the tree over, whoever it is */
 };
-#define MOUNT_FLAGS_ALL 0xffu
+#define MOUNT_FLAGS_ALL 0x1ffu
 
 struct plan_mount {
 	uint32_t kind;
@@ -76,7 +78,14 @@ struct plan_mount {
 	size_t src_len;
 };
 
-enum plan_cgroup_role { CGROUP_V1_MEMORY, CGROUP_V1_PIDS, CGROUP_V1_CPU, CGROUP_V2, CGROUP_ROLES };
+enum plan_cgroup_role {
+	CGROUP_V1_MEMORY,
+	CGROUP_V1_PIDS,
+	CGROUP_V1_CPU,
+	CGROUP_V2,
+	CGROUP_FREEZER, /* v2 too, where it has no controllers: to freeze and kill */
+	CGROUP_ROLES,
+};
 
 struct plan_cgroup {
 	uint32_t role;

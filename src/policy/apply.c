@@ -6,6 +6,8 @@
 
 void policy_apply(struct request *req, const struct compiled *c)
 {
+	if (req->writes == WRITES_UNSET)
+		req->writes = c && c->writes != WRITES_UNSET ? c->writes : WRITES_DIRECT;
 	if (req->mode == MODE_UNSET)
 		req->mode = c && c->mode != MODE_UNSET ? c->mode : MODE_WORKSPACE_WRITE;
 	req->narrowed = 0;

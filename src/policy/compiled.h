@@ -15,7 +15,7 @@
 #include "base/sha256.h"
 #include "policy/request.h"
 
-#define COMPILED_VERSION 1u
+#define COMPILED_VERSION 3u
 #define MAX_COMPILED_BYTES (4u << 20)
 #define MAX_COMPILED_KEY 65536u
 #define MAX_COMPILED_RULES 1024u
@@ -38,6 +38,9 @@ struct compiled {
 	bool failed; /* nothing else counts but `error` */
 	struct err error;
 	int mode;                       /* MODE_UNSET: no file names one */
+	int writes;                     /* WRITES_UNSET likewise */
+	bool pseudonyms;                /* in the audit log */
+	uint64_t audit_kept_ms;         /* how long that is kept; LIMIT_UNSET likewise */
 	uint64_t limit[LIMIT_SETTINGS]; /* LIMIT_UNSET: no file names one */
 	uint32_t narrowed;              /* bits 1 << limit_id */
 	struct path_rule *rules;

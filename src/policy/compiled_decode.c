@@ -86,10 +86,14 @@ static int read_numbers(struct cursor *c, struct compiled *p)
 	struct record_numbers n;
 
 	if (take(c, &n, sizeof(n)) < 0 || n.mode < MODE_UNSET || n.mode > MODE_FULL_ACCESS ||
+	    n.writes < WRITES_UNSET || n.writes > WRITES_OVERLAY || n.pseudonyms > 1 ||
 	    n.narrowed >> LIMIT_SETTINGS)
 		return -1;
 	p->mode = n.mode;
+	p->writes = n.writes;
 	p->narrowed = n.narrowed;
+	p->pseudonyms = n.pseudonyms != 0;
+	p->audit_kept_ms = n.audit_kept_ms;
 	memcpy(p->limit, n.limit, sizeof(p->limit));
 	for (unsigned int i = 0; i < LIMIT_SETTINGS; i++)
 		if ((n.narrowed >> i & 1u) && n.limit[i] == LIMIT_UNSET)
@@ -238,6 +242,7 @@ int compiled_decode(const void *bytes, size_t len, struct compiled *ret, struct 
 		return -1;
 	struct compiled p = {
 		.mode = MODE_UNSET,
+		.writes = WRITES_UNSET,
 		.rules = calloc(counts[CREC_RULE] + 1, sizeof(*p.rules)),
 		.env = calloc(counts[CREC_ENV] + 1, sizeof(*p.env)),
 		.files = calloc(counts[CREC_FILE] + 1, sizeof(*p.files)),
@@ -261,5 +266,5 @@ void compiled_release(struct compiled *c)
 	free(c->env);
 	free(c->files);
 	free(c->notes);
-	*c = (struct compiled){.mode = MODE_UNSET};
+	*c = (struct compiled){.mode = MODE_UNSET, .writes = WRITES_UNSET};
 }

@@ -39,7 +39,11 @@ static void put_error(struct writer *w, const struct err *error)
 
 static void put_numbers(struct writer *w, const struct compiled *c)
 {
-	struct record_numbers n = {.mode = c->mode, .narrowed = c->narrowed};
+	struct record_numbers n = {.mode = c->mode,
+				   .writes = c->writes,
+				   .narrowed = c->narrowed,
+				   .pseudonyms = c->pseudonyms,
+				   .audit_kept_ms = c->audit_kept_ms};
 
 	memcpy(n.limit, c->limit, sizeof(n.limit));
 	begin(w, CREC_NUMBERS, sizeof(n));

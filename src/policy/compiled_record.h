@@ -33,8 +33,9 @@ enum compiled_type {
 };
 
 struct record_numbers {
-	int32_t mode;
-	uint32_t narrowed;
+	int32_t mode, writes;
+	uint32_t narrowed, pseudonyms;
+	uint64_t audit_kept_ms;
 	uint64_t limit[LIMIT_SETTINGS];
 };
 

@@ -113,24 +113,31 @@ static void put_value(struct buf *out, const char *key, const char *value)
 	(void)buf_str(out, "\"\n");
 }
 
-int gitid_add(struct view *v, const struct caller *who, const struct source *src, struct err *e)
+void gitid_read(const struct caller *who, struct git_identity *ret)
 {
-	struct git_identity id = {.name = ""};
-	struct includes in = {.who = who, .id = &id, .left = MAX_GIT_INCLUDES};
-	AUTO_BUF out = BUF_INIT(32768);
+	struct includes in = {.who = who, .id = ret, .left = MAX_GIT_INCLUDES};
 	char path[PATH_TEXT];
 	const char *config = caller_env(who, "XDG_CONFIG_HOME");
 
-	if (who->home) {
-		/* In git's order: the later file wins. */
-		if (config && config[0] == '/')
-			(void)snprintf(path, sizeof(path), "%s/git/config", config);
-		else
-			(void)snprintf(path, sizeof(path), "%s/.config/git/config", who->home);
-		read_file(&in, path);
-		(void)snprintf(path, sizeof(path), "%s/.gitconfig", who->home);
-		read_file(&in, path);
-	}
+	*ret = (struct git_identity){.name = ""};
+	if (!who->home)
+		return;
+	/* In git's order: the later file wins. */
+	if (config && config[0] == '/')
+		(void)snprintf(path, sizeof(path), "%s/git/config", config);
+	else
+		(void)snprintf(path, sizeof(path), "%s/.config/git/config", who->home);
+	read_file(&in, path);
+	(void)snprintf(path, sizeof(path), "%s/.gitconfig", who->home);
+	read_file(&in, path);
+}
+
+int gitid_add(struct view *v, const struct caller *who, const struct source *src, struct err *e)
+{
+	struct git_identity id;
+	AUTO_BUF out = BUF_INIT(32768);
+
+	gitid_read(who, &id);
 	if (id.name[0] || id.email[0])
 		(void)buf_str(&out, "[user]\n");
 	put_value(&out, "name", id.name);

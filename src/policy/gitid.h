@@ -27,6 +27,9 @@ typedef void git_include(void *self, const char *path);
 void gitid_parse(const char *text, size_t n, struct git_identity *id, git_include *include,
 		 void *self);
 
+/* What the caller's own configuration says; "" where it says nothing. */
+void gitid_read(const struct caller *who, struct git_identity *ret);
+
 /* Adds /sand/home/.gitconfig to the view. */
 NODISCARD int gitid_add(struct view *v, const struct caller *who, const struct source *src,
 			struct err *e);

@@ -16,6 +16,10 @@
 enum mode { MODE_READ_ONLY, MODE_WORKSPACE_WRITE, MODE_FULL_ACCESS };
 
 /* How the boundary is made; the other choices of --isolation are not in this version. */
+/* Indices of the choices of --writes. */
+enum writes { WRITES_DIRECT, WRITES_OVERLAY };
+#define WRITES_UNSET (-1)
+
 enum isolation { ISOLATION_NAMESPACE, ISOLATION_LANDLOCK };
 
 /* Indices of the choices of --mode, in this order. */
@@ -79,6 +83,9 @@ struct request {
 	uint64_t cpus_milli, memory_bytes, pids, disk_bytes, inodes, output_bytes;
 	int mode, writes, approval, isolation;
 	bool no_source, json, quiet, tty, no_tty, full_access, help;
+	bool review, keep, copy, detach; /* of sessions */
+	const char *name, *id;           /* of `session new`; NULL: none */
+	uint64_t ttl_ms;
 	char **argv; /* operands */
 	int argc;
 	/* What policy files and profiles say (policy/apply.h); weaker than all options. */
@@ -110,6 +117,7 @@ static inline struct request request_of_nothing(void)
 		.mode = MODE_WORKSPACE_WRITE,
 		.writes = 0,
 		.approval = 2,
+		.ttl_ms = LIMIT_UNSET,
 		.wall_ms = LIMIT_UNSET,
 		.grace_ms = LIMIT_UNSET,
 		.cpu_ms = LIMIT_UNSET,

@@ -449,6 +449,38 @@ int view_add_places(struct view *v, const struct request *req, const struct sour
 	return 0;
 }
 
+static int add_given_places(struct view *v, const struct request *req, const struct source *src,
+			    uint32_t map, struct err *e)
+{
+	bool read_only = req->mode == MODE_READ_ONLY || is_source_closed(v, src);
+
+	if (view_bind(v, src->path, NULL,
+		      MOUNT_GIVEN | MOUNT_DIRECTORY | (read_only ? 0u : (uint32_t)MOUNT_WRITE),
+		      NULL, e) < 0)
+		return -1;
+	for (size_t i = 0; i < v->grant_count; i++) {
+		const struct grant *g = &v->grants[i];
+		bool in = path_is_below(src->path, g->path);
+		if (g->linked || strcmp(g->path, src->path) == 0 || (in && g->write))
+			continue;
+		if (in ? view_pin(v, g->path, 0, e) < 0
+		       : view_bind(v, g->path, NULL, (g->write ? (uint32_t)MOUNT_WRITE : 0u) | map,
+				   &g->st, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int view_add_session(struct view *v, const struct request *req, const struct source *src,
+		     const struct view_ids *ids, const struct view_session *how, struct err *e)
+{
+	if (view_bind(v, how->root, "/sand", MOUNT_WRITE | MOUNT_DIRECTORY, NULL, e) < 0)
+		return -1;
+	if (!how->given)
+		return view_add_places(v, req, src, ids, e);
+	return add_given_places(v, req, src, ids->idmap ? (uint32_t)MOUNT_IDMAP : 0u, e);
+}
+
 int view_add_usual(struct view *v, const struct caller *who, const struct refused *refused,
 		   const struct source *src, const struct view_ids *ids, struct err *e)
 {

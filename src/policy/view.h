@@ -62,6 +62,16 @@ NODISCARD int view_add_usual(struct view *v, const struct caller *who,
 NODISCARD int view_add_places(struct view *v, const struct request *req, const struct source *src,
 			      const struct view_ids *ids, struct err *e);
 
+/* Where a call of a session has its places from. */
+struct view_session {
+	const char *root; /* AGENT_ROOT on the host: /sand */
+	bool given; /* what lies at the source's path is handed over, and is no file of the host's */
+};
+/* Instead of view_add_places(). What is read in the source is pinned there, read-only. */
+NODISCARD int view_add_session(struct view *v, const struct request *req, const struct source *src,
+			       const struct view_ids *ids, const struct view_session *how,
+			       struct err *e);
+
 /* Room for `n` bytes (8-aligned) that lives as long as the view; NULL: out of memory. */
 void *view_room(struct view *v, size_t n);
 

@@ -15,6 +15,7 @@
 #include "policy/rung.h"
 #include "policy/state.h"
 #include "store/remove.h"
+#include "store/session.h"
 
 #define LOCK "lock"
 
@@ -39,11 +40,13 @@ static void remove_session(int sessions, const char *id)
 /* What killed processes left: nobody holds its lock. Called with the lock over all of them. */
 static void sweep(int sessions)
 {
-	char path[NAME_MAX + 8];
+	char path[NAME_MAX + 16];
 	DIR *d = fdopendir(openat(sessions, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-		if (!uuid_valid(e->d_name))
+		(void)snprintf(path, sizeof(path), "%s/" SESSION_RECORD, e->d_name);
+		/* One with a record is a session, which its keeper ends. */
+		if (!uuid_valid(e->d_name) || faccessat(sessions, path, F_OK, 0) == 0)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/" LOCK, e->d_name);
 		AUTO_FD int fd = openat(sessions, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);

@@ -160,7 +160,7 @@ void capture_json(const struct capture *c, struct json *j)
 	json_obj_begin(j);
 	json_key(j, "text");
 	if (!whole)
-		json_null(j);
+		json_nil(j);
 	else if (utf8_valid(p, text.n))
 		write_text(j, p, text.n);
 	else

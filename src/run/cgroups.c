@@ -147,6 +147,30 @@ static bool find_v2(struct cgroups *g, const char *lines)
 	return false;
 }
 
+bool cgroups_own_v2(char *ret, size_t len)
+{
+	const char *mount = cgroups_are_v2() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/unified";
+	char lines[8192];
+	char path[PATH_TEXT - 64];
+	char file[PATH_TEXT + 32];
+
+	if (!file_read_text(AT_FDCWD, "/proc/self/cgroup", lines, sizeof(lines)) ||
+	    !own_path(lines, "", path, sizeof(path)) || strncmp(path, "/..", 3) == 0 ||
+	    (size_t)snprintf(ret, len, "%s%s", mount, path) >= len)
+		return false;
+	for (size_t n = strlen(ret); n >= strlen(mount);) {
+		while (n > strlen(mount) && ret[n - 1] == '/')
+			ret[--n] = '\0';
+		(void)snprintf(file, sizeof(file), "%s/cgroup.procs", ret);
+		if (access(ret, W_OK) == 0 && access(file, W_OK) == 0)
+			return true;
+		char *slash = strrchr(ret, '/');
+		n = (size_t)(slash - ret);
+		*slash = '\0';
+	}
+	return false;
+}
+
 void cgroups_find(struct cgroups *ret)
 {
 	char lines[8192];

@@ -24,6 +24,12 @@ struct cgroups {
 /* The host has the unified hierarchy with all controllers. */
 bool cgroups_are_v2(void);
 
+/*
+ * The caller's own group in the unified hierarchy, with or without controllers, or the
+ * nearest above it below which we may make one. False: none.
+ */
+bool cgroups_own_v2(char *ret, size_t len);
+
 /* Reads /proc/self/cgroup and the usual mount points; changes nothing. */
 void cgroups_find(struct cgroups *ret);
 

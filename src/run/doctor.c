@@ -93,7 +93,7 @@ static void write_text_of(struct json *j, const char *key, const char *text)
 	if (text[0])
 		json_text(j, text, strlen(text));
 	else
-		json_null(j);
+		json_nil(j);
 }
 
 static void write_feature(struct json *j, const struct finding *f)

@@ -524,9 +524,9 @@ static void try_main(struct finding *n, const char *path)
 	static const char *const words[] = {"sandglass-main", "schema", "result", NULL};
 
 	n->available = doctor_spawn(path, words, environ, n->why, sizeof(n->why));
-	mend(n,
-	     "apt-get install libfyaml0 (Debian), or the package that the line names; without it "
-	     "no policy files");
+	mend(n, "apt-get install libfyaml0 libsqlite3-0 libjansson4 libpcre2-8-0 libsodium23 "
+		"(Debian), or the package that the line names; "
+		"without it no policy files and no sessions");
 	if (n->available)
 		n->why[0] = '\0';
 }

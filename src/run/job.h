@@ -35,6 +35,8 @@ struct outcome {
 	uint64_t wall_ms;
 };
 
+struct job_session;
+
 struct job {
 	const struct request *req;
 	struct caller who;
@@ -52,8 +54,12 @@ struct job {
 	struct plan_cgroup plan_cgroups[CGROUP_ROLES];
 	struct stdio io;
 	char session[UUID_TEXT], call[UUID_TEXT];
+	int64_t began_ms;       /* since 1970 */
+	char policy_sha256[65]; /* job_hash_policy(), once the plan is complete; else "" */
+	bool unrecorded;        /* the audit log could not be written */
 	char cwd[PATH_TEXT + 16];
-	struct agentroot root; /* with isolation `landlock`; else it is /sand */
+	struct job_session *in; /* the session that the call belongs to; NULL: one of its own */
+	struct agentroot root;  /* with isolation `landlock`; else it is /sand */
 	const char *runs_as;
 	bool no_idmap; /* a first try found that the source cannot be id-mapped */
 	char **argv;

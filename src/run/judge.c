@@ -16,6 +16,7 @@
 #include "base/term.h"
 #include "run/job.h"
 #include "run/privilege.h"
+#include "run/session.h"
 
 #define SHOWN 400
 
@@ -350,6 +351,11 @@ static void judge(struct job *j)
 	}
 	if (o->have_exec_error) {
 		judge_exec(j);
+		return;
+	}
+	if (j->in && j->in->told != ERR_NONE && !o->told_signal) {
+		(void)err_set(&j->error, j->in->told, "%s", j->in->why);
+		j->status = err_code_status(j->error.code);
 		return;
 	}
 	if (!o->have_exit && o->backstop) {

@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -228,6 +229,7 @@ int policy_load(struct call_policy *p, struct request *req, const struct caller 
 	l.cache_dir = -1;
 	l.key = BUF_INIT(MAX_COMPILED_KEY);
 	p->there = false;
+	p->fresh = p->read = false;
 	p->bytes = BUF_INIT(MAX_COMPILED_BYTES);
 	policy_where(who, &l.where);
 	int some = look(&l, e);
@@ -235,8 +237,8 @@ int policy_load(struct call_policy *p, struct request *req, const struct caller 
 		some = -1;
 	if (some > 0) {
 		l.cache_dir = cache_open(who);
-		bool found = from_cache(&l, p);
-		if (!found && compile(&l, p, e) < 0)
+		p->fresh = !from_cache(&l, p);
+		if (p->fresh && compile(&l, p, e) < 0)
 			some = -1;
 	}
 	buf_release(&l.key);
@@ -247,8 +249,29 @@ int policy_load(struct call_policy *p, struct request *req, const struct caller 
 		*e = p->compiled.error;
 		some = -1;
 	}
+	p->read = some >= 0;
 	policy_apply(req, some > 0 ? &p->compiled : NULL);
 	return some < 0 ? -1 : 0;
+}
+
+int policy_load_snapshot(struct call_policy *p, struct request *req, int dir, struct err *e)
+{
+	struct stat st;
+
+	p->there = false;
+	p->bytes = BUF_INIT(MAX_COMPILED_BYTES);
+	AUTO_FD int fd = openat(dir, "policy", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		policy_apply(req, NULL);
+		return 0;
+	}
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_all(fd, &p->bytes))
+		return err_set(e, ERR_INTERNAL, "the session's policy cannot be read");
+	if (compiled_decode(p->bytes.p, p->bytes.n, &p->compiled, e) < 0)
+		return -1;
+	p->there = true;
+	policy_apply(req, &p->compiled);
+	return 0;
 }
 
 void policy_release(struct call_policy *p)

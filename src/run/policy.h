@@ -12,6 +12,8 @@
 
 struct call_policy {
 	bool there; /* something was read; else nothing below counts */
+	bool read;  /* what the files say is known, also that there is none */
+	bool fresh; /* compiled anew: the files are new, or have changed */
 	struct buf bytes;
 	struct compiled compiled;
 };
@@ -23,4 +25,7 @@ struct call_policy {
  */
 NODISCARD int policy_load(struct call_policy *p, struct request *req, const struct caller *who,
 			  const struct source *src, struct err *e);
+/* The same from a session's snapshot, the file `policy` of its directory; none holds if it is not there. */
+NODISCARD int policy_load_snapshot(struct call_policy *p, struct request *req, int dir,
+				   struct err *e);
 void policy_release(struct call_policy *p);

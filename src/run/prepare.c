@@ -23,6 +23,7 @@
 #include "policy/look.h"
 #include "policy/viewcache.h"
 #include "run/job.h"
+#include "run/session.h"
 #include "run/sockets.h"
 #include "run/uidlock.h"
 #include "store/cache.h"
@@ -277,6 +278,19 @@ static void decide_terminal(struct job *j)
 	j->plan.n.cols = size.ws_col;
 }
 
+/* What a session owns is bounded as a whole, by its keeper, which looks at it. */
+static void take_session_limits(struct job *j)
+{
+	const uint64_t values[] = {j->in->rec.disk_bytes, j->in->rec.inodes};
+	const unsigned int ids[] = {LIMIT_DISK, LIMIT_INODES};
+
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		j->limits.value[ids[i]] = values[i];
+		j->limits.grade[ids[i]] = GRADE_WATCHED;
+		j->limits.asked[ids[i]] = false;
+	}
+}
+
 static int decide_limits(struct job *j, struct err *e)
 {
 	/*
@@ -301,6 +315,8 @@ static int decide_limits(struct job *j, struct err *e)
 	}
 	if (limits_decide(j->req, &j->who, &host, &j->limits, e) < 0)
 		return -1;
+	if (j->in)
+		take_session_limits(j);
 	limits_to_plan(&j->limits, &j->plan.n);
 	/* What counts a user's processes as a whole would end this one for the others' sake. */
 	if (j->limits.grade[LIMIT_PIDS] == GRADE_NONE)
@@ -314,6 +330,12 @@ static int decide_limits(struct job *j, struct err *e)
 			     j->limits.value[LIMIT_PIDS] != LIMIT_NONE,
 			     j->limits.value[LIMIT_CPUS] != LIMIT_NONE, j->call, &j->cgroup_store,
 			     j->plan_cgroups);
+	if (!j->in || !j->in->cgroup.dir)
+		return 0;
+	/* Below the session's, which freezes and kills them all. */
+	if (j->plan.cgroup_count && j->in->cgroup.role == CGROUP_V2)
+		j->plan.cgroup_count = 0;
+	j->plan_cgroups[j->plan.cgroup_count++] = j->in->cgroup;
 	return 0;
 }
 
@@ -406,6 +428,32 @@ static int decide_rung(struct job *j, const struct view_ids *ids, struct err *e)
 				   : 0;
 }
 
+/*
+ * What a one-shot call has made for it in /sand is there in a session, as its commands
+ * have left it.
+ */
+static void leave_out_home(struct view *v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		if (v->mounts[i].kind != MOUNT_FILE || !path_is_below("/sand", v->mounts[i].dst))
+			v->mounts[n++] = v->mounts[i];
+	v->n = n;
+}
+
+/* In a session /sand is a directory of the host's, and the keeper gives what lies at the source's path. */
+static int decide_session_view(struct job *j, const struct view_ids *ids, struct err *e)
+{
+	const struct view_session how = {.root = j->in->root, .given = job_session_is_held(j)};
+
+	leave_out_home(&j->view);
+	if (view_add_session(&j->view, j->req, &j->src, ids, &how, e) < 0)
+		return -1;
+	job_session_make_targets(j);
+	return 0;
+}
+
 static int decide_view(struct job *j, struct err *e)
 {
 	const struct view_ids *ids = &j->ids;
@@ -413,6 +461,14 @@ static int decide_view(struct job *j, struct err *e)
 	j->view.rules = job_is_rung(j);
 	if (job_is_rung(j))
 		return decide_rung(j, ids, e);
+	if (j->in) {
+		if (view_add_own(&j->view, ids, e) < 0 || decide_usual(j, ids, e) < 0 ||
+		    decide_grants(j, e) < 0 || decide_session_view(j, ids, e) < 0)
+			return -1;
+		if (j->req->mode == MODE_READ_ONLY)
+			j->plan.n.flags |= PLAN_READ_ONLY;
+		return 0;
+	}
 	if (view_add_own(&j->view, ids, e) < 0 || decide_usual(j, ids, e) < 0 ||
 	    decide_grants(j, e) < 0 || view_add_places(&j->view, j->req, &j->src, ids, e) < 0)
 		return -1;
@@ -431,9 +487,17 @@ int job_guard(struct job *j, struct err *e)
 				.idmap = j->who.root && !j->no_idmap,
 				.session = j->session};
 
+	struct source none = {.given = false};
+	bool held = j->in && job_session_is_held(j);
+
 	if (j->req->mode == MODE_FULL_ACCESS || job_is_rung(j))
 		return 0;
-	if (sockets_mask(&j->view, &j->src, e) < 0 || guard_begin(&o, &j->guard, e) < 0)
+	/* What is held for review needs no guard; grants beside it do. */
+	if (held)
+		o.src = &none;
+	if (held)
+		o.link = &(struct gitlink){.found = false};
+	if (sockets_mask(&j->view, o.src, e) < 0 || guard_begin(&o, &j->guard, e) < 0)
 		return -1;
 	j->plan.mount_count = j->view.n;
 	return 0;
@@ -500,13 +564,18 @@ int job_begin(struct job *j, struct err *e)
 	if (uuid4(j->session, e) < 0 || uuid4(j->call, e) < 0)
 		return -1;
 	const char *given = caller_env(&j->who, "SESSION_ID");
-	if (given && uuid_valid(given))
+	if (j->in && j->in->call[0])
+		memcpy(j->call, j->in->call, UUID_TEXT);
+	if (j->in)
+		memcpy(j->session, j->in->rec.id, UUID_TEXT);
+	else if (given && uuid_valid(given))
 		memcpy(j->session, given, UUID_TEXT);
 	if (bare) {
 		j->plan.n.flags |= PLAN_BARE;
 		j->runs_as = "caller";
 	}
-	if (decide_argv(j, e) < 0 || decide_limits(j, e) < 0)
+	if (decide_argv(j, e) < 0 || (j->in && job_session_enter(j, e) < 0) ||
+	    decide_limits(j, e) < 0)
 		return -1;
 	decide_terminal(j);
 	if (stdio_plan(j->closed, j->req->json, j->plan.n.flags & PLAN_TTY, bare, &j->io, e) < 0)
@@ -514,10 +583,14 @@ int job_begin(struct job *j, struct err *e)
 	/* A descriptor of its own, read-only, needs a mount. */
 	if (job_is_rung(j) && j->io.way[0] == STDIO_FILE)
 		j->io.way[0] = STDIO_RELAY;
-	if (!bare && j->who.root && j->uid_fd < 0)
+	if (j->in)
+		j->session_uid = j->in->rec.uid; /* its keeper holds it */
+	else if (!bare && j->who.root && j->uid_fd < 0)
 		j->uid_fd = uidlock_take(&j->session_uid, e);
-	if (!bare && j->who.root && j->uid_fd < 0)
+	if (!bare && !j->in && j->who.root && j->uid_fd < 0)
 		return -1;
+	if (j->in)
+		j->plan.n.flags |= PLAN_SESSION;
 	decide_counters(&j->plan.n);
 	return bare ? 0 : decide_ids(j, &j->ids, e);
 }
@@ -581,7 +654,8 @@ void job_reset(struct job *j)
 			    .src = j->src,
 			    .policy = j->policy,
 			    .uid_fd = -1,
-			    .no_idmap = true};
+			    .no_idmap = true,
+			    .began_ms = j->began_ms};
 
 	release_attempt(j);
 	*j = again;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/sha256.h"
 #include "run/job.h"
+#include "run/session.h"
 
 static const char *signal_name(int sig)
 {
@@ -108,7 +109,7 @@ static void write_error(const struct job *j, struct json *o)
 {
 	json_key(o, "error");
 	if (j->error.code == ERR_NONE) {
-		json_null(o);
+		json_nil(o);
 		return;
 	}
 	json_obj_begin(o);
@@ -120,7 +121,7 @@ static void write_error(const struct job *j, struct json *o)
 	if (j->error.hint[0])
 		json_text(o, j->error.hint, strlen(j->error.hint));
 	else
-		json_null(o);
+		json_nil(o);
 	json_kv_null(o, "retry_after_ms");
 	json_kv_null(o, "approval");
 	json_obj_end(o);
@@ -181,8 +182,13 @@ static void write_not_enforced(const struct job *j, struct json *o)
 		json_str(o, "user-counters");
 	for (size_t i = 0; job_is_rung(j) && rung_lost(j->out.exit.landlock, i); i++)
 		json_str(o, rung_lost(j->out.exit.landlock, i));
+	const struct guard *masks = j->in ? j->in->masks : NULL;
 	for (size_t i = 0; j->guard && guard_lost(j->guard, i); i++)
 		json_str(o, guard_lost(j->guard, i));
+	for (size_t i = 0; masks && guard_lost(masks, i); i++)
+		json_str(o, guard_lost(masks, i));
+	if (j->unrecorded)
+		json_str(o, "audit");
 	json_arr_end(o);
 }
 
@@ -236,7 +242,7 @@ static void put_text(struct json *o, const char *key, const char *text)
 	if (text)
 		json_text(o, text, strlen(text));
 	else
-		json_null(o);
+		json_nil(o);
 }
 
 static void write_denials(const struct job *j, struct json *o)
@@ -351,7 +357,8 @@ static void write_masked(const struct job *j, struct json *o)
 
 	json_key(o, "masked");
 	json_arr_begin(o);
-	for (size_t i = 0; j->guard && guard_masked(j->guard, i, &m); i++) {
+	const struct guard *g = j->in && j->in->masks ? j->in->masks : j->guard;
+	for (size_t i = 0; g && guard_masked(g, i, &m); i++) {
 		json_obj_begin(o);
 		put_text(o, "path", m.path);
 		json_kv_str(o, "as", m.empty ? "empty" : "unreadable");
@@ -362,9 +369,6 @@ static void write_masked(const struct job *j, struct json *o)
 
 static void write_sandbox(const struct job *j, struct json *o)
 {
-	char hash[JOB_HASH_TEXT];
-	struct err ignored = {0};
-
 	json_key(o, "sandbox");
 	json_obj_begin(o);
 	json_kv_str(o, "isolation",
@@ -372,12 +376,12 @@ static void write_sandbox(const struct job *j, struct json *o)
 		    : job_is_rung(j)                 ? "landlock"
 						     : "namespace");
 	json_kv_str(o, "mode", mode_names[j->req->mode]);
-	json_kv_str(o, "writes", "direct");
+	json_kv_str(o, "writes", j->in ? session_writes_names[j->in->rec.writes] : "direct");
 	json_key(o, "source");
 	if (j->src.given)
 		json_text(o, j->src.path, strlen(j->src.path));
 	else
-		json_null(o);
+		json_nil(o);
 	json_kv_uint(o, "landlock", j->out.exit.landlock);
 	json_kv_str(o, "runs_as", j->runs_as);
 	write_enforced(j, o);
@@ -385,8 +389,7 @@ static void write_sandbox(const struct job *j, struct json *o)
 	write_grades(j, o);
 	write_masked(j, o);
 	write_policy(j, o);
-	bool hashed = j->plan.argc && job_hash_policy(j, hash, &ignored) == 0;
-	json_kv_str(o, "policy_sha256", hashed ? hash : NULL);
+	json_kv_str(o, "policy_sha256", j->policy_sha256[0] ? j->policy_sha256 : NULL);
 	json_obj_end(o);
 }
 
@@ -409,7 +412,7 @@ int result_write(const struct job *j, struct buf *out, struct err *e)
 	bool none = j->req->mode == MODE_FULL_ACCESS || !job_agent_root(j)[0];
 	json_key(&o, "agent_root");
 	if (none)
-		json_null(&o);
+		json_nil(&o);
 	else
 		json_text(&o, job_agent_root(j), strlen(job_agent_root(j)));
 	json_kv_null(&o, "graph");

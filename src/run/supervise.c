@@ -28,6 +28,7 @@
 #include "run/beside.h"
 #include "run/job.h"
 #include "run/relay.h"
+#include "run/session.h"
 #include "run/terminal.h"
 
 #define FD_SAFE CORE_FD_END /* ours stay above the numbers that core is given */
@@ -554,9 +555,19 @@ static bool is_held_up(const struct super *s)
 	return held && !s->j->out.told_signal;
 }
 
+/* The session's keeper speaks, or is gone: either way the call is to end. */
+static void on_keeper(struct super *s)
+{
+	if (job_session_step(s->j->in))
+		return;
+	order(s, s->j->in->ctl < 0 ? ORDER_KILL : ORDER_END, SIGTERM);
+	set_backstop(s, 0);
+}
+
+#define TURN_FDS 4
 struct turn {
-	struct pollfd fds[3 + MAX_RELAYS];
-	size_t used[MAX_RELAYS]; /* entries of each relay, behind the first three */
+	struct pollfd fds[TURN_FDS + MAX_RELAYS];
+	size_t used[MAX_RELAYS]; /* entries of each relay, behind the first ones */
 	size_t n, relays;
 };
 
@@ -574,7 +585,8 @@ static bool wait_for_turn(struct super *s, struct turn *t)
 	t->fds[1] = (struct pollfd){.fd = s->signals, .events = POLLIN};
 	t->fds[2] =
 		(struct pollfd){.fd = s->j->guard ? guard_fd(s->j->guard) : -1, .events = POLLIN};
-	t->n = 3;
+	t->fds[3] = (struct pollfd){.fd = s->j->in ? s->j->in->ctl : -1, .events = POLLIN};
+	t->n = TURN_FDS;
 	t->relays = s->relays; /* a pty adds to them */
 	for (size_t i = 0; i < t->relays; i++) {
 		struct relay *r = &s->relay[i];
@@ -594,10 +606,12 @@ static bool wait_for_turn(struct super *s, struct turn *t)
 static void take_turn(struct super *s, const struct turn *t)
 {
 	struct signalfd_siginfo info;
-	size_t at = 3;
+	size_t at = TURN_FDS;
 
 	if (t->fds[2].revents)
 		guard_step(s->j->guard);
+	if (t->fds[3].revents)
+		on_keeper(s);
 	for (size_t i = 0; i < t->relays; i++) {
 		relay_step(&s->relay[i], &t->fds[at], t->used[i]);
 		at += t->used[i];
@@ -665,6 +679,10 @@ static int start(struct super *s, struct err *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "socketpair");
 	s->ctl = high(pair[0]);
+	if (j->in) {
+		s->launch.session = &j->in->ns;
+		s->launch.given = TAKE_FD(j->in->tree);
+	}
 	AUTO_FD int theirs = high(pair[1]);
 	take_signals(s);
 	if (s->ctl < 0 || theirs < 0 || s->signals < 0)
@@ -676,6 +694,8 @@ static int start(struct super *s, struct err *e)
 	(void)close(TAKE_FD(theirs)); /* its end shows here */
 	if (has_namespaces(j))
 		begin(s);
+	if (j->in)
+		job_session_started(j, s->launch.init);
 	for (int fd = 0; fd <= 2; fd++)
 		if (s->child_fd[fd] > 2)
 			(void)close(s->child_fd[fd]);
@@ -691,7 +711,10 @@ int job_start(struct job *j, struct err *e)
 				   .plan = -1,
 				   .ctl = -1,
 				   .signals = -1,
-				   .launch = {.p = &j->plan, .user_ns = -1, .mount_ns = -1},
+				   .launch = {.p = &j->plan,
+					      .given = -1,
+					      .user_ns = -1,
+					      .mount_ns = -1},
 				   .pty = -1,
 				   .over_ms = LIMIT_NONE,
 				   .kill_ms = LIMIT_NONE,
@@ -739,6 +762,10 @@ int job_run(struct job *j, struct err *e)
 	if (j->guard)
 		guard_attach(j->guard, &s->launch);
 	set_backstop(s, j->limits.value[LIMIT_WALL]);
+	/* For the audit log, now that the sandbox is busy with its own start. */
+	struct err ignored = {0};
+	if (job_hash_policy(j, j->policy_sha256, &ignored) < 0)
+		j->policy_sha256[0] = '\0';
 	if (!j->out.have_failure)
 		loop(s);
 	terminal_leave(&s->terminal);

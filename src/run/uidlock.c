@@ -95,6 +95,25 @@ int uidlock_check(struct err *e)
 	return check_sub("/etc/subgid", e);
 }
 
+static int lock_slot(int fd, uint32_t slot)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+
+	return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+int uidlock_take_this(uint32_t uid, struct err *e)
+{
+	AUTO_FD int fd = open_file(e);
+
+	if (fd < 0)
+		return -1;
+	if (uid < SESSION_UID_FIRST || uid - SESSION_UID_FIRST >= SESSION_UID_COUNT ||
+	    lock_slot(fd, uid - SESSION_UID_FIRST) < 0)
+		return err_set(e, ERR_BUSY, "the session's uid %u is in use", uid);
+	return TAKE_FD(fd);
+}
+
 int uidlock_take(uint32_t *ret_uid, struct err *e)
 {
 	AUTO_FD int fd = open_file(e);
@@ -105,11 +124,7 @@ int uidlock_take(uint32_t *ret_uid, struct err *e)
 	}
 	for (uint32_t i = 0; i < SESSION_UID_COUNT; i++) {
 		uint32_t slot = ((uint32_t)getpid() + i) % SESSION_UID_COUNT;
-		struct flock lock = {.l_type = F_WRLCK,
-				     .l_whence = SEEK_SET,
-				     .l_start = slot,
-				     .l_len = 1};
-		if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+		if (lock_slot(fd, slot) == 0) {
 			*ret_uid = SESSION_UID_FIRST + slot;
 			return TAKE_FD(fd);
 		}

@@ -19,5 +19,8 @@
  */
 NODISCARD int uidlock_take(uint32_t *ret_uid, struct err *e);
 
+/* That one, of a session that had it before. BUSY if it is taken. */
+NODISCARD int uidlock_take_this(uint32_t uid, struct err *e);
+
 /* CONFIG_INVALID if passwd, subuid or subgid overlap with the range. Before a command runs. */
 NODISCARD int uidlock_check(struct err *e);

@@ -5,6 +5,7 @@
  * what is accepted is within its limits.
  */
 #include "config/layer.h"
+#include "config/yaml.h"
 #include "fuzz_base.h"
 
 static void check_findings(const struct findings *f, size_t lines)
@@ -22,7 +23,7 @@ static void check_findings(const struct findings *f, size_t lines)
 static void check_layer(const struct layer *l)
 {
 	FUZZ_CHECK(l->mode >= -1 && l->mode <= MODE_FULL_ACCESS);
-	FUZZ_CHECK(l->writes <= 0);
+	FUZZ_CHECK(l->writes >= -1 && l->writes <= WRITES_OVERLAY);
 	FUZZ_CHECK(l->path_count <= MAX_LAYER_PATHS && l->env_count <= MAX_LAYER_ENV);
 	for (size_t i = 0; i < l->path_count; i++) {
 		const struct layer_path *p = &l->paths[i];

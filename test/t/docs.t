@@ -49,7 +49,7 @@ all "$tmp/verbs" doc/sandglass.1.scd 'verbs are in sandglass(1)'
 "$sandglass" run --help | sed -n 's/^  .\{0,6\}\(--[a-z-]*\).*/\1/p' >"$tmp/options"
 all "$tmp/options" doc/sandglass-run.1.scd 'options are in sandglass-run(1)'
 
-sed -n 's/^	{\.name = "\([a-z-]*\)",.*\.later = .*/--\1/p' src/cli/run_options.c >"$tmp/later"
+sed -n 's/^.*\.name = "\([a-z-]*\)",.*\.later = .*/--\1/p' src/cli/run_options.c | sort -u >"$tmp/later"
 all "$tmp/later" doc/sandglass-run.1.scd 'options of later parts are in sandglass-run(1)'
 
 words doc/sandglass-run.1.scd | grep -E '^--[a-z][a-z-]*$' |
@@ -151,7 +151,7 @@ says 2 '`serve` is not in this version' help serve
 says 2 '`serve` is not in this version' serve
 says 125 'did you mean --timeout?' run --timout 5s true
 says 125 'did you mean read-only?' run --mode readonly true
-says 125 '`overlay` is not in this version' run --writes overlay true
+says 125 '`on-request` is not in this version' run --approval on-request true
 says 125 '`shell` takes no command' shell -c true
 is=0
 [ ! -s "$tmp/why" ] || is=1

@@ -48,7 +48,6 @@ TEXTS = [
     (V + "mode: 1\n", 2, 7, "mode", C),
     (V + "mode:\n", 2, 1, "mode", C),
     (V + "mode: [read-only]\n", 2, 7, "mode", C),
-    (V + "writes: overlay\n", 2, 9, "writes", U),
     (V + "writes: none\n", 2, 9, "writes", C),
     (V + "extends: node\n", 2, 10, "extends", C),
     (V + "extends: [nodee]\n", 2, 11, "extends[0]", C),

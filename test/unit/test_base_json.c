@@ -34,7 +34,7 @@ START_TEST(document_of_everything)
 	json_obj_begin(&j);
 	json_obj_end(&j);
 	json_bool(&j, true);
-	json_null(&j);
+	json_nil(&j);
 	json_arr_end(&j);
 	json_key(&j, "data");
 	json_base64(&j, "\xff\x00z", 3);

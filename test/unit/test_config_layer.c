@@ -5,6 +5,7 @@
 #include "config/layer.h"
 
 #include "base/base.h"
+#include "config/yaml.h"
 #include "test_base_suite.h"
 
 static struct arena arena;
@@ -45,7 +46,13 @@ START_TEST(everything)
 		"  hide: [\"**/*.pem\", secret]\n"
 		"environment: {pass: [CI], set: {A: 1, B: 'x y', C: \"\"}}\n"
 		"limits: {wall: 5m, grace: 1s, cpu_time: none, cpus: 1.5, memory: 2GiB,\n"
-		"  pids: 512, disk: 1G, inodes: none, output: 1024}\n";
+		"  pids: 512, disk: 1G, inodes: none, output: 1024}\n"
+		"promotion:\n"
+		"  protected: [main, \"stable/*\"]\n"
+		"  checks:\n"
+		"  - {name: unit-1, run: [npm, test, 7, \"\"], timeout: 90s}\n"
+		"  - {run: [make], name: b}\n"
+		"artifacts: [\"**/junit*.xml\", coverage/**]\n";
 	struct layer l = good(yaml);
 
 	ck_assert_int_eq(l.mode, MODE_READ_ONLY);
@@ -78,6 +85,21 @@ START_TEST(everything)
 	ck_assert_uint_eq(l.limit[LIMIT_PIDS], 512);
 	ck_assert_uint_eq(l.limit[LIMIT_INODES], LIMIT_NONE);
 	ck_assert_uint_eq(l.limit[LIMIT_OUTPUT], 1024);
+	ck_assert_uint_eq(l.protected_count, 2);
+	ck_assert_str_eq(l.protected[1].name, "stable/*");
+	ck_assert_uint_eq(l.protected[1].at.line, 15);
+	ck_assert_uint_eq(l.check_count, 2);
+	ck_assert_str_eq(l.checks[0].name, "unit-1");
+	ck_assert_uint_eq(l.checks[0].run_count, 4);
+	ck_assert_str_eq(l.checks[0].run[2], "7");
+	ck_assert_str_eq(l.checks[0].run[3], "");
+	ck_assert_ptr_null(l.checks[0].run[4]);
+	ck_assert_uint_eq(l.checks[0].timeout_ms, 90000);
+	ck_assert_uint_eq(l.checks[1].timeout_ms, CHECK_TIMEOUT_MS);
+	ck_assert_uint_eq(l.checks[1].at.line, 18);
+	ck_assert(l.artifacts_named);
+	ck_assert_uint_eq(l.artifact_count, 2);
+	ck_assert_str_eq(l.artifacts[1].name, "coverage/**");
 }
 END_TEST
 
@@ -156,10 +178,35 @@ static const struct row rows[] = {
 	BAD("version: 1\nlimits: {grace: none}\n", 2, 17, "limits.grace", "without end"),
 	BAD("version: 1\nlimits: 5m\n", 2, 9, "limits", "must be a map"),
 	BAD("version: 1\nlimits: {memroy: 1G}\n", 2, 10, "limits.memroy", "unknown key"),
+	BAD("version: 1\npromotion: {protect: [a]}\n", 2, 13, "promotion.protect", "unknown key"),
+	BAD("version: 1\npromotion: {protected: main}\n", 2, 24, "promotion.protected",
+	    "must be a list"),
+	BAD("version: 1\npromotion: {protected: ['']}\n", 2, 25, "promotion.protected[0]",
+	    "a branch"),
+	BAD("version: 1\npromotion: {checks: [{name: a}]}\n", 2, 22, "promotion.checks[0]",
+	    "`run` is missing"),
+	BAD("version: 1\npromotion: {checks: [{run: [a]}]}\n", 2, 22, "promotion.checks[0]",
+	    "`name` is missing"),
+	BAD("version: 1\npromotion: {checks: [{name: a b, run: [a]}]}\n", 2, 29,
+	    "promotion.checks[0].name", "a name of letters"),
+	BAD("version: 1\npromotion: {checks: [{name: a, run: []}]}\n", 2, 37,
+	    "promotion.checks[0].run", "needs a command"),
+	BAD("version: 1\npromotion: {checks: [{name: a, run: make}]}\n", 2, 37,
+	    "promotion.checks[0].run", "must be a list"),
+	BAD("version: 1\npromotion: {checks: [{name: a, run: [b], timeout: 5}]}\n", 2, 51,
+	    "promotion.checks[0].timeout", ""),
+	BAD("version: 1\npromotion: {checks: [{name: a, run: [b], timeout: none}]}\n", 2, 51,
+	    "promotion.checks[0].timeout", "has to end"),
+	BAD("version: 1\npromotion: {checks: [{name: a, run: [b]}, {name: a, run: [c]}]}\n", 2, 43,
+	    "promotion.checks[1]", "has that name"),
+	BAD("version: 1\nartifacts: coverage\n", 2, 12, "artifacts", "must be a list"),
+	BAD("version: 1\nartifacts: [/etc/x]\n", 2, 13, "artifacts[0]", "relative"),
+	BAD("version: 1\nartifacts: [a/../b]\n", 2, 13, "artifacts[0]", "match nothing"),
+	BAD("version: 1\nartifacts: [a//b]\n", 2, 13, "artifacts[0]", "needs a name"),
+	BAD("version: 1\nartifacts: [a**]\n", 2, 13, "artifacts[0]", "stands alone"),
 	LATER("version: 1\nlimits: {idle: 5m}\n", 2, 10, "limits.idle"),
 	LATER("version: 1\nnetwork: {allow: [a]}\n", 2, 1, "network"),
 	LATER("version: 1\nrules: []\n", 2, 1, "rules"),
-	LATER("version: 1\nwrites: overlay\n", 2, 9, "writes"),
 	BAD("version: 1\nfilesystem: {read: /x}\n", 2, 20, "filesystem.read", "must be a list"),
 	BAD("version: 1\nfilesystem: {read: [a, '']}\n", 2, 24, "filesystem.read[1]", "empty path"),
 	BAD("version: 1\nfilesystem: {read: [[a]]}\n", 2, 21, "filesystem.read[0]", "not a list"),
@@ -250,6 +297,26 @@ START_TEST(bounds)
 	(void)buf_str(&text, "one-more]}\n");
 	ck_assert_int_eq(read_text(text.p, text.n, &l), -1);
 	ck_assert_str_eq(found.v[0].key, "filesystem.read[512]");
+
+	static const struct {
+		const char *begin, *one, *end;
+		size_t most;
+	} lists[] = {
+		{"promotion: {protected: [", "b", "]}\n", MAX_LAYER_BRANCHES},
+		{"artifacts: [", "a", "]\n", MAX_LAYER_ARTIFACTS},
+		{"promotion: {checks: [{name: a, run: [", "x", "]}]}\n", MAX_CHECK_ARGS},
+	};
+	for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+		for (size_t more = 0; more < 2; more++) {
+			buf_clear(&text);
+			(void)buf_printf(&text, "version: 1\n%s", lists[k].begin);
+			for (size_t i = 0; i < lists[k].most + more; i++)
+				(void)buf_printf(&text, "%s%zu,", lists[k].one, i);
+			(void)buf_str(&text, lists[k].end);
+			ck_assert_int_eq(read_text(text.p, text.n, &l), more ? -1 : 0);
+		}
+		ck_assert_ptr_nonnull(strstr(found.v[0].why.msg, "more than"));
+	}
 
 	buf_clear(&text);
 	(void)buf_str(&text, "version: 1\nextends: ");

@@ -168,6 +168,40 @@ START_TEST(trusted)
 }
 END_TEST
 
+static const char review[] =
+	"version: 1\npromotion: {protected: [p], checks: [{name: a, run: [p]}, {name: b, run: [p]}]}\n"
+	"artifacts: [p]\n";
+
+/* What an untrusted file adds can only stop a push; what it takes away does not count. */
+START_TEST(promotion)
+{
+	unsigned char digest[SHA256_BYTES];
+	struct err e;
+
+	put_policy(USER,
+		   "version: 1\npromotion: {protected: [u], checks: [{name: a, run: [u]}]}\n");
+	put_policy(PROJECT, review);
+	ck_assert_int_eq(load(NULL), 0);
+	ck_assert_uint_eq(set.protected_count, 2);
+	ck_assert_str_eq(set.protected[0].v->name, "u");
+	ck_assert_str_eq(set.protected[1].v->name, "p");
+	ck_assert_uint_eq(set.check_count, 2);
+	ck_assert_str_eq(set.checks[0].v->run[0], "u");
+	ck_assert_str_eq(set.checks[1].v->name, "b");
+	ck_assert_uint_eq(set.artifact_count, 0);
+	ck_assert(!set.artifacts_named);
+	ck_assert_uint_eq(set.ignored_count, 2);
+	sha256(review, strlen(review), digest);
+	CK_WORKS(trust_add(where.state, at(PROJECT), digest, &e), e);
+	ck_assert_int_eq(load(NULL), 0);
+	ck_assert_uint_eq(set.check_count, 2);
+	ck_assert_str_eq(set.checks[0].v->run[0], "p");
+	ck_assert_uint_eq(set.artifact_count, 1);
+	ck_assert(set.artifacts_named);
+	ck_assert_uint_eq(set.ignored_count, 0);
+}
+END_TEST
+
 /* Full access comes from no project, trusted or not, and from no file that lies in one. */
 START_TEST(full_access)
 {
@@ -183,7 +217,7 @@ START_TEST(full_access)
 		ck_assert_int_eq(load(NULL), 0);
 		ck_assert_int_eq(set.mode, MODE_UNSET);
 		ck_assert_uint_eq(set.ignored_count, 1);
-		ck_assert(set.ignored[0].never);
+		ck_assert_int_eq(set.ignored[0].why, IGNORED_FULL_ACCESS);
 	}
 	put_policy("src/named.yaml", text);
 	ck_assert_int_eq(load(at("src/named.yaml")), 0);
@@ -319,6 +353,7 @@ int main(void)
 	tcase_add_test(c, files);
 	tcase_add_test(c, untrusted);
 	tcase_add_test(c, trusted);
+	tcase_add_test(c, promotion);
 	tcase_add_test(c, full_access);
 	tcase_add_test(c, order);
 	tcase_add_test(c, built_in);

@@ -331,7 +331,7 @@ START_TEST(too_much)
 END_TEST
 
 static const char words[] =
-	"plan version 2\n"
+	"plan version 3\n"
 	"flags root tty stdin-file\n"
 	"parent 4711\n"
 	"ids 1879100001:1879100002 outside 1879100001:1879100003\n"

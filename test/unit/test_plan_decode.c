@@ -36,8 +36,8 @@ START_TEST(header)
 		const char *text;
 	} rows[] = {
 		{offsetof(struct plan_header, magic), 1, "magic"},
-		{offsetof(struct plan_header, version), 1, "version 3"},
-		{offsetof(struct plan_header, version), UINT32_MAX, "version 1"},
+		{offsetof(struct plan_header, version), 1, "version 4"},
+		{offsetof(struct plan_header, version), UINT32_MAX, "version 2"},
 		{offsetof(struct plan_header, total), 1, "says"},
 		{offsetof(struct plan_header, total), UINT32_MAX, "says"},
 		{offsetof(struct plan_header, records), 1, "cut off"},

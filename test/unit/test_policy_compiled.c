@@ -37,7 +37,10 @@ static struct compiled sample(void)
 		.key = "the key",
 		.key_bytes = 7,
 		.mode = MODE_READ_ONLY,
+		.writes = WRITES_OVERLAY,
 		.narrowed = 1u << LIMIT_WALL,
+		.pseudonyms = true,
+		.audit_kept_ms = 86400000,
 		.rules = rules,
 		.rule_count = ARRAY_LEN(rules),
 		.env = env,
@@ -86,6 +89,9 @@ START_TEST(round_trip)
 	ck_assert_uint_eq(d.key_bytes, 7);
 	ck_assert_mem_eq(d.key, "the key", 7);
 	ck_assert_int_eq(d.mode, MODE_READ_ONLY);
+	ck_assert_int_eq(d.writes, WRITES_OVERLAY);
+	ck_assert(d.pseudonyms);
+	ck_assert_uint_eq(d.audit_kept_ms, 86400000);
 	ck_assert_uint_eq(d.narrowed, 1u << LIMIT_WALL);
 	ck_assert_mem_eq(d.limit, c.limit, sizeof(c.limit));
 	ck_assert_uint_eq(d.rule_count, 2);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The options of `diff`. sandglass describes it, sandglass-main carries it out.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/opt.h"
+
+struct diff_options {
+	bool stat, exit_code, no_color, json, help;
+};
+
+extern const struct usage diff_usage;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `diff` found, and the ways to show it.
+ */
+#pragma once
+
+#include "review/change.h"
+#include "review/flags.h"
+#include "review/patch.h"
+#include "review/refs.h"
+
+struct diff {
+	const struct session_record *rec;
+	struct review r;
+	struct changes c;
+	struct patch p;
+	struct refs refs;
+	struct flags flags;                         /* for --stat and --json */
+	uint64_t added, modified, deleted, renamed; /* files, outside of git directories */
+};
+
+NODISCARD int diff_json(const struct diff *d, struct buf *out, struct err *e);
+NODISCARD int diff_stat(const struct diff *d, struct sink *out, struct err *e);
+
+int main_diff(int argc, char **argv);

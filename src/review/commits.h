@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Branches that a session moved, and the objects that they need, brought into the
+ * source's repository: a bundle made in a sandbox, taken in by git with everything off
+ * that a configuration could have run, as the owner of the source. Only refs/heads/, only
+ * forward of what the session knew; a deleted branch stays.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "review/applied.h"
+#include "review/change.h"
+#include "review/owner.h"
+
+#define MAX_MOVED_REFS 1024u
+#define MAX_BUNDLE_BYTES ((uint64_t)1 << 30)
+#define COMMITS_OID 65 /* hex with the NUL */
+
+struct moved_ref {
+	char *name;                                   /* refs/heads/… */
+	char before[COMMITS_OID], after[COMMITS_OID]; /* before: zeros for a new one */
+	bool conflict; /* somebody else moved it in the source since */
+};
+
+struct commits {
+	struct moved_ref *v; /* sorted by name */
+	size_t n;
+	size_t odd;    /* refs whose names or values are none: left out */
+	bool has_head; /* HEAD of the source names one of them: head */
+	size_t head;
+	bool index_stays; /* the index has other changes and was left as it is */
+	int bundle;       /* made in the sandbox; -1: none yet */
+};
+
+/* None without a git directory (a real one) in the source. Reads only. */
+NODISCARD int commits_find(const struct review *r, const struct changes *c,
+			   const struct applied *applied, struct commits *ret, struct err *e);
+void commits_release(struct commits *m);
+
+/* The objects, into the source's repository; no ref is changed. `scratch` is a directory of ours. */
+NODISCARD int commits_fetch(const struct review *r, const struct changes *c,
+			    const struct owner *owner, int scratch, struct commits *m,
+			    struct err *e);
+
+/* All refs in one transaction, each only if it still is what it was; then HEAD's index. CONFLICT. */
+NODISCARD int commits_move(const struct review *r, const struct owner *owner, int session,
+			   struct commits *m, struct err *e);

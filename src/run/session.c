@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/openat2.h>
+
+#include "base/base.h"
+#include "run/beside.h"
+
+#define MAX_MASKS_BYTES (8u << 20)
+
+int session_masks(const struct request *req, const struct caller *who, const struct source *src,
+		  const char *id, struct buf *out, struct guard **ret_guard, struct err *e)
+{
+	static struct view scratch; /* 1 MiB of lists */
+	struct gitlink none = {.found = false};
+	struct request quiet = *req;
+	struct guard_order o = {.req = &quiet,
+				.who = who,
+				.src = src,
+				.link = &none,
+				.view = &scratch,
+				.session = id};
+
+	/* Only looked through: nothing is pinned, nothing is watched. */
+	quiet.mode = MODE_READ_ONLY;
+	*ret_guard = NULL;
+	if (!src->given)
+		return 0;
+	if (view_bind(&scratch, src->path, NULL, MOUNT_DIRECTORY, NULL, e) < 0 ||
+	    guard_begin(&o, ret_guard, e) < 0)
+		return -1;
+	for (size_t i = 0; i < scratch.n; i++) {
+		const struct plan_mount *m = &scratch.mounts[i];
+		if (m->kind != MOUNT_MASK || !path_is_below(src->path, m->dst) ||
+		    strcmp(src->path, m->dst) == 0)
+			continue;
+		(void)buf_char(out, m->flags & MOUNT_EMPTY ? 'e' : 'h');
+		(void)buf_add(out, m->dst + strlen(src->path) + 1,
+			      strlen(m->dst + strlen(src->path) + 1) + 1);
+	}
+	view_release(&scratch);
+	return buf_check(out, "the list of masks", ERR_CONFIG_INVALID, e);
+}
+
+/* One whose keeper was killed: as it stands, with a new one. */
+static int start_keeper(const char *id, char **env, struct err *e)
+{
+	char program[PATH_TEXT];
+	char *argv[] = {(char *)(uintptr_t) "sandglass-main", (char *)(uintptr_t) "session",
+			(char *)(uintptr_t) "keep", (char *)(uintptr_t)id, NULL};
+	pid_t pid = -1;
+	int status = 0;
+
+	if (beside_find("sandglass-main", program, e) < 0)
+		return -1;
+	int rc = posix_spawn(&pid, program, NULL, NULL, argv, env);
+	errno = rc;
+	if (rc)
+		return err_sys(e, "start sandglass-main");
+	(void)RETRY_EINTR(waitpid(pid, &status, 0));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	(void)err_set(e, ERR_LEASE_EXPIRED, "nobody keeps session %s any more", id);
+	return err_hint(e, "its changes are still there: sandglass diff %.8s, apply, discard", id);
+}
+
+int job_session_find(struct job_session *s, const struct caller *who, const char *text,
+		     struct err *e)
+{
+	char id[UUID_TEXT];
+	char home[PATH_TEXT];
+
+	*s = (struct job_session){.dir = -1, .ctl = -1, .tree = -1, .ns = {-1, -1, -1}};
+	struct request any = request_of_nothing();
+	struct source here = {.given = false};
+	struct err ignored = {0};
+
+	if (strcmp(text, "@last") == 0)
+		(void)!source_locate(&any, who, &here, &ignored);
+	if (session_find(who, text, here.given ? here.path : NULL, id, e) < 0 ||
+	    session_home(who, home, e) < 0 || session_open(who, id, &s->dir, e) < 0 ||
+	    session_read(s->dir, &s->rec, e) < 0)
+		return -1;
+	if ((size_t)snprintf(s->root, sizeof(s->root), "%s/%s/root", home, id) >= sizeof(s->root))
+		return err_set(e, ERR_CONFIG_INVALID, "the path of session %s is too long", id);
+	if (keep_connect(s->dir, &s->ctl, e) == 0)
+		return 0;
+	if (e->code != ERR_NOT_FOUND || start_keeper(id, who->env, e) < 0)
+		return -1;
+	return keep_connect(s->dir, &s->ctl, e);
+}
+
+static int send_list(struct job *j, const struct buf *list, struct keep_answer *a, int *fds,
+		     struct err *e)
+{
+	struct job_session *s = j->in;
+	struct keep_request q = {.kind = KEEP_BEGIN, .flags = s->detached ? KEEP_DETACHED : 0u};
+
+	AUTO_FD int fd = memfd_create("masks", MFD_CLOEXEC);
+	if (fd < 0 || (list->n && write(fd, list->p, list->n) != (ssize_t)list->n))
+		return err_sys(e, "the list of masks");
+	memcpy(q.call, j->call, UUID_TEXT);
+	return keep_ask(s->ctl, &q, fd, a, fds, e);
+}
+
+int job_session_enter(struct job *j, struct err *e)
+{
+	AUTO_BUF list = BUF_INIT(MAX_MASKS_BYTES);
+	struct job_session *s = j->in;
+	struct keep_answer a;
+	int fds[KEEP_FDS];
+	size_t n = 2;
+
+	if (job_session_is_held(j) &&
+	    session_masks(j->req, &j->who, &j->src, j->session, &list, &s->masks, e) < 0)
+		return -1;
+	if (send_list(j, &list, &a, fds, e) < 0)
+		return -1;
+	s->ns.pid = fds[0];
+	s->ns.net = fds[1];
+	if (a.flags & KEEP_HAS_USER)
+		s->ns.user = fds[n++];
+	if (a.flags & KEEP_HAS_TREE)
+		s->tree = fds[n++];
+	if (job_session_is_held(j) && s->tree < 0)
+		return err_set(e, ERR_INTERNAL, "the session's keeper gave no tree");
+	if (a.cgroup[0]) {
+		(void)snprintf(s->cgroup_dir, sizeof(s->cgroup_dir), "%s/call-%s", a.cgroup,
+			       j->call);
+		s->cgroup =
+			(struct plan_cgroup){.role = cgroups_are_v2() ? CGROUP_V2 : CGROUP_FREEZER,
+					     .dir = s->cgroup_dir};
+	}
+	return 0;
+}
+
+static int open_beneath(int dir, const char *path)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+			       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					  RESOLVE_NO_MAGICLINKS};
+
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
+/* `path` below root/tmp, with all on the way to it. */
+static void make_target(const struct job_session *s, const char *path, bool is_dir)
+{
+	char part[PATH_TEXT];
+	int dir = open_beneath(s->dir, "root/tmp");
+
+	for (const char *at = path; dir >= 0 && *at;) {
+		size_t n = strcspn(at, "/");
+		bool last = !at[n];
+		memcpy(part, at, n);
+		part[n] = '\0';
+		int rc = last && !is_dir ? mknodat(dir, part, S_IFREG | 0644, 0)
+					 : mkdirat(dir, part, 0755);
+		if (rc == 0 && s->rec.root)
+			(void)!fchownat(dir, part, s->rec.uid, s->rec.gid, AT_SYMLINK_NOFOLLOW);
+		int next = last ? -1 : open_beneath(dir, part);
+		(void)close(dir);
+		dir = next;
+		at += n + !last;
+	}
+	if (dir >= 0)
+		(void)close(dir);
+}
+
+void job_session_make_targets(struct job *j)
+{
+	for (size_t i = 0; i < j->view.n; i++) {
+		const struct plan_mount *m = &j->view.mounts[i];
+		const char *below = strncmp(m->dst, "/tmp/", 5) == 0       ? m->dst + 5
+				    : strncmp(m->dst, "/var/tmp/", 9) == 0 ? m->dst + 9
+									   : NULL;
+		if (below && m->kind == MOUNT_BIND)
+			make_target(j->in, below, m->flags & MOUNT_DIRECTORY);
+	}
+}
+
+void job_session_started(struct job *j, pid_t init)
+{
+	struct keep_request q = {.kind = KEEP_INIT};
+	struct err ignored = {0};
+
+	AUTO_FD int fd = (int)syscall(434 /* pidfd_open */, init, 0);
+	if (fd >= 0)
+		(void)!keep_tell(j->in->ctl, &q, fd, &ignored);
+}
+
+bool job_session_step(struct job_session *s)
+{
+	struct keep_answer a;
+
+	long n = keep_receive(s->ctl, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n == sizeof(a) && a.version == KEEP_VERSION && a.kind == KEEP_END &&
+	    a.code < ERR_CODES) {
+		s->told = (enum err_code)a.code;
+		a.message[sizeof(a.message) - 1] = '\0';
+		memcpy(s->why, a.message, sizeof(s->why));
+		return false;
+	}
+	(void)close(s->ctl);
+	s->ctl = -1;
+	if (s->told == ERR_NONE) {
+		s->told = ERR_LEASE_EXPIRED;
+		(void)snprintf(s->why, sizeof(s->why), "the session's keeper has ended");
+	}
+	return false;
+}
+
+void job_session_release(struct job_session *s)
+{
+	const int fds[] = {s->dir, s->ctl, s->tree, s->ns.user, s->ns.pid, s->ns.net};
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	guard_free(s->masks);
+	session_record_release(&s->rec);
+	*s = (struct job_session){.dir = -1, .ctl = -1, .tree = -1, .ns = {-1, -1, -1}};
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call of a session, from outside: its keeper gives the namespaces, what lies at
+ * the source's path, and the end of the lease; everything else is as in `run`.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "run/job.h"
+#include "run/keep.h"
+#include "store/session.h"
+
+struct job_session {
+	struct session_record rec;
+	int dir;
+	int ctl; /* the keeper; -1: not asked yet, or gone */
+	struct launch_session ns;
+	int tree; /* what lies at the source's path; -1: nothing, or handed over */
+	struct guard *masks;
+	struct plan_cgroup cgroup; /* dir NULL: none */
+	char cgroup_dir[600];
+	char root[PATH_TEXT]; /* AGENT_ROOT on the host */
+	bool detached;
+	char call[UUID_TEXT]; /* the call's id, if it is given; else "" */
+	enum err_code told;   /* why the keeper has ended the call; ERR_NONE: it has not */
+	char why[ERR_MSG_MAX];
+};
+
+/*
+ * Finds the session and reads what was decided when it was made; where no keeper
+ * lives any more, one is started. `text` as for session_find().
+ */
+NODISCARD int job_session_find(struct job_session *s, const struct caller *who, const char *text,
+			       struct err *e);
+
+/*
+ * Asks the keeper for the call's place, after job_begin(). The masks are worked out
+ * anew for it.
+ */
+NODISCARD int job_session_enter(struct job *j, struct err *e);
+/*
+ * /tmp is a directory of the host's in a session, in which core makes nothing: what is
+ * mounted below it gets its place here. What a command has put in the way is core's to refuse.
+ */
+void job_session_make_targets(struct job *j);
+/* Init runs: the keeper may end it. */
+void job_session_started(struct job *j, pid_t init);
+/* Whether what it changes in the source is held for review. */
+static inline bool job_session_is_held(const struct job *j)
+{
+	return j->in->rec.writes != SESSION_DIRECT && j->in->rec.source[0];
+}
+/* Something can be read from s->ctl. False: the call has to end. */
+bool job_session_step(struct job_session *s);
+void job_session_release(struct job_session *s);
+
+/* What is to be masked in a source, as session/masks.h wants it. `ret_guard` knows their names. */
+NODISCARD int session_masks(const struct request *req, const struct caller *who,
+			    const struct source *src, const char *id, struct buf *out,
+			    struct guard **ret_guard, struct err *e);

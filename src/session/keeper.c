@@ -1,0 +1,790 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "core/sys.h"
+#include "review/recover.h"
+#include "run/keep.h"
+#include "session/freezer.h"
+#include "session/layers.h"
+#include "session/lease.h"
+#include "session/masks.h"
+#include "session/told.h"
+#include "session/usage.h"
+#include "store/remove.h"
+
+#define MAX_PEERS 128
+#define END_MS 8000u                    /* that calls have to end: their grace, 5 s, and a little */
+#define SAMPLE_MS 100u                  /* between looks at what is used, at least */
+#define SAMPLE_SHARE 20u                /* and at most a twentieth of the time is spent on them */
+#define STEP_BYTES ((uint64_t)64 << 20) /* written, by whomever: a look at all is due */
+#define FLOOR_BYTES ((uint64_t)512 << 20) /* of free space, that stay the host's */
+
+struct peer {
+	int fd; /* -1: free */
+	bool is_call, detached, told;
+	char call[UUID_TEXT];
+	int init; /* pidfd of its first process; -1: not said yet */
+	ino_t pid_ns;
+};
+
+struct keeper {
+	const struct caller *who;
+	struct session_record *rec;
+	int dir, lock, uid_fd, listener, signals;
+	struct layers layers;
+	struct lease lease;
+	uint64_t end_ms, most_ms; /* of the lease, since boot */
+	struct peer peers[MAX_PEERS];
+	struct usage_of used;
+	uint64_t sample_ms, walk_ms; /* when to look again, at free space and at all */
+	uint64_t left;               /* free space at the last look at all */
+	char cgroup[sizeof(((struct keep_answer *)0)->cgroup)];
+	bool mounted, masks;
+	bool masked; /* a call has said what is to be masked since the layers were made */
+	bool over;
+};
+
+int64_t keeper_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now); /* the one that file systems read */
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Goes on while the machine sleeps: a lease is a time of day. */
+static uint64_t boot_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static size_t calls_of(const struct keeper *k)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		n += k->peers[i].fd >= 0 && k->peers[i].is_call;
+	return n;
+}
+
+static void save_lease(struct keeper *k)
+{
+	struct err ignored = {0};
+	int64_t now = clock_wall_ms();
+	uint64_t boot = boot_ms();
+
+	k->lease.end_ns = (now + (int64_t)k->end_ms - (int64_t)boot) * 1000000;
+	k->lease.most_ns = (now + (int64_t)k->most_ms - (int64_t)boot) * 1000000;
+	(void)!lease_write(k->dir, &k->lease, &ignored); /* gc finds the one before */
+}
+
+/* At most to the end that was set when the session began. */
+static void renew(struct keeper *k, uint64_t ms)
+{
+	uint64_t now = boot_ms();
+
+	k->end_ms = k->most_ms > now && ms < k->most_ms - now ? now + ms : k->most_ms;
+	save_lease(k);
+}
+
+/* By a call: never less than somebody has asked for. */
+static void extend(struct keeper *k)
+{
+	if (boot_ms() + k->rec->ttl_ms > k->end_ms)
+		renew(k, k->rec->ttl_ms);
+}
+
+static void drop(struct keeper *k, struct peer *p)
+{
+	bool was_call = p->is_call;
+
+	(void)close(p->fd);
+	if (p->init >= 0)
+		(void)close(p->init);
+	*p = (struct peer){.fd = -1, .init = -1};
+	if (was_call && k->lease.state == KEEP_ACTIVE)
+		extend(k);
+}
+
+static void fill(const struct keeper *k, struct keep_answer *a)
+{
+	uint64_t now = boot_ms();
+
+	a->version = KEEP_VERSION;
+	a->state = k->lease.state;
+	a->calls = (uint32_t)calls_of(k);
+	a->lease_ms = k->lease.state == KEEP_PAUSED ? k->lease.left_ms
+		      : k->end_ms > now             ? k->end_ms - now
+						    : 0;
+	a->most_ms = k->most_ms > now ? k->most_ms - now : 0;
+	a->bytes = k->used.bytes;
+	a->inodes = k->used.inodes;
+	(void)snprintf(a->cgroup, sizeof(a->cgroup), "%s", k->cgroup);
+}
+
+static void answer(const struct keeper *k, const struct peer *p, uint32_t kind, const struct err *e,
+		   const int *fds, size_t count, uint32_t flags)
+{
+	struct keep_answer a = {.kind = kind, .flags = flags, .code = e ? (uint32_t)e->code : 0};
+
+	fill(k, &a);
+	if (e) {
+		(void)snprintf(a.message, sizeof(a.message), "%s", e->msg);
+		(void)snprintf(a.hint, sizeof(a.hint), "%s", e->hint);
+	}
+	(void)keep_send(p->fd, &a, sizeof(a), fds, count);
+}
+
+/* The call is told to end; its front does it. */
+static void end_call(const struct keeper *k, struct peer *p, enum err_code code, const char *why)
+{
+	struct err e = {0};
+
+	if (p->told)
+		return;
+	p->told = true;
+	(void)err_set(&e, code, "%s", why);
+	answer(k, p, KEEP_END, &e, NULL, 0, 0);
+}
+
+/* Waits for the ends of all calls, as long as they may take; then they are ended by the kernel. */
+static void end_calls(struct keeper *k, enum err_code code, const char *why)
+{
+	uint64_t until = clock_mono_ms() + END_MS;
+	struct pollfd fds[MAX_PEERS];
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].fd >= 0 && k->peers[i].is_call)
+			end_call(k, &k->peers[i], code, why);
+	while (calls_of(k) && clock_mono_ms() < until) {
+		for (size_t i = 0; i < MAX_PEERS; i++)
+			fds[i] = (struct pollfd){.fd = k->peers[i].is_call ? k->peers[i].fd : -1,
+						 .events = POLLRDHUP};
+		(void)poll(fds, MAX_PEERS, clock_poll_timeout(clock_mono_ms(), until));
+		for (size_t i = 0; i < MAX_PEERS; i++)
+			if (fds[i].fd >= 0 && (fds[i].revents & (POLLHUP | POLLRDHUP | POLLERR)))
+				drop(k, &k->peers[i]);
+	}
+}
+
+/* The list comes in a file of the caller's own memory. */
+static int take_masks(struct keeper *k, int fd, struct err *e)
+{
+	struct stat st;
+	bool any = false;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > (off_t)MAX_MASKS_LIST)
+		return err_set(e, ERR_INTERNAL, "no list of masks");
+	size_t n = (size_t)st.st_size;
+	AUTO_FREE char *list = malloc(n + 1);
+	if (!list || pread(fd, list, n, 0) != (ssize_t)n)
+		return err_set(e, ERR_INTERNAL, "the list of masks");
+	list[n] = '\0';
+	if (!masks_check(list, n))
+		return err_set(e, ERR_INTERNAL, "a list of masks that cannot be");
+	if (masks_write(k->dir, k->rec, list, n, &any, e) < 0 || masks_swap(k->dir, e) < 0)
+		return -1;
+	k->masks = any;
+	k->masked = true;
+	masks_tell_git(k->dir, k->rec, list, n);
+	return 0;
+}
+
+/* With nobody inside what the host has changed meanwhile is taken in. */
+static int make_ready(struct keeper *k, int fd, bool alone, struct err *e)
+{
+	if (!session_is_overlay(k->rec) || !alone)
+		return 0;
+	if (fd >= 0 && take_masks(k, fd, e) < 0)
+		return -1;
+	k->mounted = false;
+	if (layers_mount(&k->layers, k->masks, e) < 0)
+		return -1;
+	k->mounted = true;
+	masks_clear(k->dir);
+	return 0;
+}
+
+/* Nobody sees the source before it is known what of it is hidden. */
+static int check_masked(const struct keeper *k, struct err *e)
+{
+	if (!session_is_overlay(k->rec) || k->masked)
+		return 0;
+	(void)err_set(e, ERR_BUSY, "a call of before the reset has not ended yet");
+	return err_hint(e, "sandglass session calls %s", k->rec->id);
+}
+
+static int check_active(const struct keeper *k, struct err *e)
+{
+	if (k->lease.state == KEEP_PAUSED) {
+		(void)err_set(e, ERR_BUSY, "the session is paused");
+		return err_hint(e, "sandglass session resume %s", k->rec->id);
+	}
+	if (k->lease.state != KEEP_ACTIVE)
+		return err_set(e, ERR_LEASE_EXPIRED, "the session is at its end");
+	return 0;
+}
+
+static int check_room(const struct keeper *k, struct err *e)
+{
+	if (k->used.bytes > k->rec->disk_bytes)
+		return err_set(e, ERR_DISK_LIMIT, "the session has %llu bytes of at most %llu",
+			       (unsigned long long)k->used.bytes,
+			       (unsigned long long)k->rec->disk_bytes);
+	if (k->used.inodes > k->rec->inodes)
+		return err_set(e, ERR_INODE_LIMIT, "the session has %llu files of at most %llu",
+			       (unsigned long long)k->used.inodes,
+			       (unsigned long long)k->rec->inodes);
+	return 0;
+}
+
+/* What was found once is asked anew: since then something may have been thrown away. */
+static int find_room(struct keeper *k, struct err *e)
+{
+	struct err before = {0};
+
+	if (check_room(k, &before) == 0)
+		return 0;
+	usage_measure(k->dir, &k->used);
+	return check_room(k, e);
+}
+
+static void begin_call(struct keeper *k, struct peer *p, const struct keep_request *q, int fd)
+{
+	struct err e = {0};
+	int fds[KEEP_FDS];
+	size_t n = 0;
+	uint32_t flags = 0;
+	int tree = -1;
+
+	if (p->is_call || !uuid_valid(q->call))
+		return (void)(err_set(&e, ERR_INTERNAL, "a call of no name"),
+			      answer(k, p, q->kind, &e, NULL, 0, 0));
+	bool has_tree = k->rec->writes != SESSION_DIRECT && k->rec->source[0];
+	if (check_active(k, &e) < 0 || find_room(k, &e) < 0 ||
+	    keeper_mend_places(k->dir, k->rec, &e) < 0 || make_ready(k, fd, !calls_of(k), &e) < 0 ||
+	    check_masked(k, &e) < 0 || (has_tree && layers_tree(&k->layers, &tree, &e) < 0)) {
+		answer(k, p, q->kind, &e, NULL, 0, 0);
+		return;
+	}
+	fds[n++] = k->layers.pidns;
+	fds[n++] = k->layers.net;
+	if (k->layers.user >= 0)
+		fds[n++] = k->layers.user;
+	if (tree >= 0)
+		fds[n++] = tree;
+	flags |= (k->layers.user >= 0 ? KEEP_HAS_USER : 0u) | (tree >= 0 ? KEEP_HAS_TREE : 0u);
+	p->is_call = true;
+	p->detached = q->flags & KEEP_DETACHED;
+	memcpy(p->call, q->call, UUID_TEXT);
+	extend(k);
+	k->sample_ms = boot_ms() + SAMPLE_MS;
+	answer(k, p, q->kind, NULL, fds, n, flags);
+	if (tree >= 0)
+		(void)close(tree);
+}
+
+static ino_t pid_ns_of(int pidfd)
+{
+	char path[64];
+	char text[1024];
+	struct stat st;
+	int pid = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	(void)file_read_text(AT_FDCWD, path, text, sizeof(text));
+	const char *at = strstr(text, "\nPid:");
+	if (!at || sscanf(at, "\nPid: %d", &pid) != 1)
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat(path, &st) < 0 ? 0 : st.st_ino;
+}
+
+static int pause_all(struct keeper *k, struct err *e)
+{
+	uint64_t now = boot_ms();
+
+	if (k->lease.state == KEEP_PAUSED)
+		return 0;
+	if (check_active(k, e) < 0)
+		return -1;
+	if (!k->cgroup[0]) {
+		(void)err_set(
+			e, ERR_LIMIT_UNAVAILABLE,
+			"this host gives us no freezer (cgroup v2), so nothing can be paused");
+		return err_hint(e, "sandglass doctor says what is missing");
+	}
+	if (freezer_set(k->cgroup, true, e) < 0) {
+		(void)!freezer_set(k->cgroup, false, &(struct err){0});
+		return -1;
+	}
+	k->lease.left_ms = k->end_ms > now ? k->end_ms - now : 0;
+	k->lease.state = KEEP_PAUSED;
+	save_lease(k);
+	session_told(k->who, k->rec, "session.pause", NULL);
+	return 0;
+}
+
+/* A paused session's lease does not run; its end for good does. */
+static int resume_all(struct keeper *k, struct err *e)
+{
+	if (k->lease.state != KEEP_PAUSED)
+		return k->lease.state == KEEP_ACTIVE ? 0 : check_active(k, e);
+	if (freezer_set(k->cgroup, false, e) < 0)
+		return -1;
+	k->lease.state = KEEP_ACTIVE;
+	renew(k, k->lease.left_ms);
+	session_told(k->who, k->rec, "session.resume", NULL);
+	return 0;
+}
+
+static int stop_call(struct keeper *k, const char *call, struct err *e)
+{
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct peer *p = &k->peers[i];
+		if (p->fd < 0 || !p->is_call || strncmp(p->call, call, strlen(call)) != 0)
+			continue;
+		end_call(k, p, ERR_CANCELLED, "the call was stopped");
+		return 0;
+	}
+	(void)err_set(e, ERR_NOT_FOUND, "no call `%s` runs in this session", call);
+	return err_hint(e, "sandglass session calls %s", k->rec->id);
+}
+
+static int start_layers(struct keeper *k, struct err *e)
+{
+	k->mounted = k->masks = k->masked = false;
+	if (layers_start(&k->layers, k->dir, k->rec, e) < 0)
+		return -1;
+	if (session_is_overlay(k->rec) && layers_mount(&k->layers, false, e) < 0)
+		return -1;
+	k->mounted = true;
+	return 0;
+}
+
+static void kill_all(struct keeper *k)
+{
+	if (k->cgroup[0])
+		freezer_kill(k->cgroup);
+	layers_end(&k->layers);
+}
+
+static int reset(struct keeper *k, struct err *e)
+{
+	if (check_active(k, e) < 0)
+		return -1;
+	if (review_recover(k->dir, k->rec, e) < 0)
+		return -1;
+	end_calls(k, ERR_CANCELLED, "the session was reset");
+	kill_all(k);
+	session_told(k->who, k->rec, "session.reset", NULL);
+	k->rec->base_ns = keeper_now_ns();
+	if (keeper_make_places(k->dir, k->rec, e) < 0)
+		return -1;
+	k->rec->copied_ns = keeper_now_ns();
+	if (session_write_base(k->dir, k->rec, e) < 0)
+		return -1;
+	return start_layers(k, e);
+}
+
+/* In a process of its own, which may take its time and read hostile files. */
+static bool keep_changes(const struct keeper *k)
+{
+	char *argv[] = {(char *)(uintptr_t) "sandglass-main", (char *)(uintptr_t) "export",
+			(char *)(uintptr_t) "--at-end", k->rec->id, NULL};
+	pid_t pid = -1;
+	int status = 0;
+
+	if (k->rec->writes == SESSION_DIRECT || !k->rec->source[0])
+		return true;
+	if (posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, k->who->env) != 0)
+		return false;
+	return RETRY_EINTR(waitpid(pid, &status, 0)) == pid && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == 0;
+}
+
+/* Frozen, so that what is kept is of one moment; then everything ends. */
+static bool end_session(struct keeper *k, enum err_code code, const char *why, bool keep)
+{
+	struct err ignored = {0};
+
+	k->lease.state = KEEP_ENDING;
+	save_lease(k);
+	session_told(k->who, k->rec,
+		     code == ERR_LEASE_EXPIRED ? "session.expire" : "session.destroy",
+		     keep ? NULL : "changes discarded");
+	bool frozen = code == ERR_LEASE_EXPIRED && k->cgroup[0] &&
+		      freezer_set(k->cgroup, true, &ignored) == 0;
+	if (!frozen)
+		end_calls(k, code, why);
+	if (!frozen)
+		kill_all(k);
+	/* An apply that was killed is finished first: its journal is all there is of it. */
+	bool whole = review_recover(k->dir, k->rec, &ignored) == 0;
+	bool kept = whole && (!keep || keep_changes(k));
+	for (size_t i = 0; frozen && i < MAX_PEERS; i++)
+		if (k->peers[i].fd >= 0 && k->peers[i].is_call)
+			end_call(k, &k->peers[i], code, why);
+	if (frozen)
+		kill_all(k);
+	if (frozen)
+		end_calls(k, code, why);
+	if (kept)
+		keeper_remove(k->who, k->dir, k->rec);
+	k->over = true;
+	return kept;
+}
+
+static int destroy(struct keeper *k, bool discard, struct err *e)
+{
+	if (end_session(k, ERR_CANCELLED, "the session was destroyed", !discard))
+		return 0;
+	(void)err_set(e, ERR_INTERNAL, "its changes could not be kept, so it was not removed");
+	return err_hint(e, "sandglass export %s says why; destroy --discard throws them away",
+			k->rec->id);
+}
+
+/* What is not a call. */
+static int carry_out(struct keeper *k, const struct keep_request *q, struct err *e)
+{
+	switch ((enum keep_kind)q->kind) {
+	case KEEP_STATUS:
+		usage_measure(k->dir, &k->used);
+		return 0;
+	case KEEP_RENEW:
+		if (check_active(k, e) < 0)
+			return -1;
+		renew(k, q->value);
+		session_told(k->who, k->rec, "session.renew", NULL);
+		return 0;
+	case KEEP_PAUSE:
+		return pause_all(k, e);
+	case KEEP_RESUME:
+		return resume_all(k, e);
+	case KEEP_STOP:
+		return stop_call(k, q->call, e);
+	case KEEP_RESET:
+		return reset(k, e);
+	case KEEP_DESTROY:
+		return destroy(k, q->value == 1, e);
+	case KEEP_BEGIN:
+	case KEEP_INIT:
+	case KEEP_END:
+	case KEEP_KINDS:
+		break;
+	}
+	return err_set(e, ERR_UNSUPPORTED, "the session's keeper does not know that");
+}
+
+static void on_request(struct keeper *k, struct peer *p)
+{
+	struct keep_request q;
+	struct err e = {0};
+	int fd = -1;
+
+	long n = keep_receive(p->fd, &q, sizeof(q), &fd, 1, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(q) || q.version != KEEP_VERSION) {
+		drop(k, p);
+	} else if (q.kind == KEEP_BEGIN) {
+		q.call[UUID_TEXT - 1] = '\0';
+		begin_call(k, p, &q, fd);
+	} else if (q.kind == KEEP_INIT) {
+		if (p->is_call && p->init < 0 && fd >= 0) {
+			p->init = fd;
+			p->pid_ns = pid_ns_of(fd);
+			fd = -1;
+		}
+	} else {
+		q.call[UUID_TEXT - 1] = '\0';
+		int rc = carry_out(k, &q, &e);
+		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+static void on_peer(struct keeper *k)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	AUTO_FD int fd = accept4(k->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
+	    (who.uid != geteuid() && who.uid != 0))
+		return;
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].fd < 0) {
+			k->peers[i] = (struct peer){.fd = TAKE_FD(fd), .init = -1};
+			return;
+		}
+}
+
+/* What is used, if it is time for that or much was written since. */
+static void look_at_usage(struct keeper *k, uint64_t begin, uint64_t left)
+{
+	ino_t ns[MAX_PEERS];
+	size_t n = 0;
+
+	if (begin < k->walk_ms && k->left < left + STEP_BYTES)
+		return;
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].fd >= 0 && k->peers[i].is_call && k->peers[i].pid_ns)
+			ns[n++] = k->peers[i].pid_ns;
+	usage_measure(k->dir, &k->used);
+	usage_add_unlinked(ns, n, &k->used);
+	k->walk_ms = boot_ms() + (boot_ms() - begin) * SAMPLE_SHARE;
+	k->left = left;
+}
+
+/* Over a limit: what writes is ended, what is there stays for review. */
+static void end_writers(struct keeper *k, const struct err *e)
+{
+	bool frozen = k->cgroup[0] && freezer_set(k->cgroup, true, &(struct err){0}) == 0;
+
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].fd >= 0 && k->peers[i].is_call)
+			end_call(k, &k->peers[i], e->code, e->msg);
+	/* No grace: what it writes until then is not there. */
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].init >= 0)
+			(void)syscall(SYS_pidfd_send_signal, k->peers[i].init, SIGKILL, NULL, 0);
+	if (frozen || k->cgroup[0])
+		(void)!freezer_set(k->cgroup, false, &(struct err){0});
+}
+
+static void on_sample(struct keeper *k)
+{
+	uint64_t begin = boot_ms();
+	uint64_t left = usage_free(k->dir);
+	struct err e = {0};
+
+	k->sample_ms = begin + SAMPLE_MS;
+	look_at_usage(k, begin, left);
+	if (check_room(k, &e) == 0 && left < FLOOR_BYTES)
+		(void)err_set(&e, ERR_DISK_LIMIT,
+			      "less than %llu MiB are left on the host where sessions lie",
+			      (unsigned long long)(FLOOR_BYTES >> 20));
+	if (e.code != ERR_NONE)
+		end_writers(k, &e);
+}
+
+static uint64_t next_ms(const struct keeper *k)
+{
+	uint64_t next = k->lease.state == KEEP_PAUSED ? k->most_ms : k->end_ms;
+
+	if (calls_of(k) && k->lease.state == KEEP_ACTIVE && k->sample_ms < next)
+		next = k->sample_ms;
+	return next;
+}
+
+static void loop(struct keeper *k)
+{
+	struct pollfd fds[MAX_PEERS + 2];
+
+	while (!k->over) {
+		uint64_t now = boot_ms();
+		for (size_t i = 0; i < MAX_PEERS; i++)
+			fds[i] = (struct pollfd){.fd = k->peers[i].fd, .events = POLLIN};
+		fds[MAX_PEERS] = (struct pollfd){.fd = k->listener, .events = POLLIN};
+		fds[MAX_PEERS + 1] = (struct pollfd){.fd = k->layers.ctl, .events = POLLRDHUP};
+		(void)poll(fds, MAX_PEERS + 2, clock_poll_timeout(now, next_ms(k)));
+		for (size_t i = 0; i < MAX_PEERS && !k->over; i++)
+			if (fds[i].fd >= 0 && fds[i].fd == k->peers[i].fd && fds[i].revents)
+				on_request(k, &k->peers[i]);
+		if (!k->over && fds[MAX_PEERS].revents)
+			on_peer(k);
+		now = boot_ms();
+		if (k->over)
+			return;
+		if (fds[MAX_PEERS + 1].fd == k->layers.ctl &&
+		    (fds[MAX_PEERS + 1].revents & (POLLHUP | POLLERR)))
+			return; /* the holder was killed: nothing runs any more; who comes next begins anew */
+		if (now >= (k->lease.state == KEEP_PAUSED ? k->most_ms : k->end_ms))
+			(void)end_session(k, ERR_LEASE_EXPIRED, "the session's lease is over",
+					  true);
+		else if (calls_of(k) && k->lease.state == KEEP_ACTIVE && now >= k->sample_ms)
+			on_sample(k);
+	}
+}
+
+static int listen_at(struct keeper *k, struct err *e)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+	(void)snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/" SESSION_SOCKET,
+		       k->dir);
+	(void)unlinkat(k->dir, SESSION_SOCKET, 0);
+	k->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	mode_t was = umask(0077);
+	int rc = k->listener < 0 ? -1 : bind(k->listener, (struct sockaddr *)&at, sizeof(at));
+	(void)umask(was);
+	if (rc < 0 || listen(k->listener, MAX_PEERS) < 0)
+		return err_sys(e, "the keeper's socket");
+	return 0;
+}
+
+static void begin_lease(struct keeper *k, bool fresh)
+{
+	struct lease before;
+	struct err ignored = {0};
+	uint64_t now = boot_ms();
+
+	k->most_ms = now + k->rec->max_ms;
+	k->end_ms = now + k->rec->ttl_ms;
+	if (!fresh && lease_read(k->dir, &before, &ignored) == 0) {
+		int64_t wall = clock_wall_ms();
+		int64_t most = before.most_ns / 1000000 - wall;
+		k->most_ms = now + (most > 0 ? (uint64_t)most : 0);
+	}
+	if (k->end_ms > k->most_ms)
+		k->end_ms = k->most_ms;
+	lease_boot(k->lease.boot);
+	k->lease.state = KEEP_ACTIVE;
+	save_lease(k);
+}
+
+static int begin(struct keeper *k, bool fresh, struct err *e)
+{
+	freezer_make(k->rec->id, k->cgroup, sizeof(k->cgroup));
+	if (start_layers(k, e) < 0 || listen_at(k, e) < 0)
+		return -1;
+	if (k->rec->writes == SESSION_COPY && fresh)
+		k->rec->copied_ns = keeper_now_ns();
+	if (fresh && session_write(k->dir, k->rec, e) < 0)
+		return -1;
+	begin_lease(k, fresh);
+	if (fresh)
+		session_told(k->who, k->rec, "session.create", NULL);
+	return 0;
+}
+
+/* What the process that waits for us reads. */
+struct word {
+	struct err e;
+	bool good;
+};
+
+static void leave_caller(struct keeper *k, int *tell)
+{
+	static const int kept[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP};
+
+	(void)setsid();
+	(void)chdir("/");
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+		(void)sigaction(kept[i],
+				&(struct sigaction){.sa_handler =
+							    i < 3 || i > 3 ? SIG_IGN : SIG_DFL},
+				NULL);
+	(void)sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd <= 2; fd++)
+		(void)dup2(null, fd);
+	/* All that the caller had open stays the caller's. */
+	int *mine[] = {&k->dir, &k->uid_fd, &k->lock, tell};
+	for (size_t i = 0; i < ARRAY_LEN(mine); i++)
+		if (*mine[i] >= 0)
+			*mine[i] = fcntl(*mine[i], F_DUPFD_CLOEXEC, 100 + (int)i);
+	for (size_t i = 0; i < ARRAY_LEN(mine); i++) {
+		(void)close(3 + (int)i); /* the caller's, whatever it is */
+		if (*mine[i] < 0)
+			continue;
+		*mine[i] = dup2(*mine[i], 3 + (int)i);
+		(void)fcntl(*mine[i], F_SETFD, FD_CLOEXEC);
+	}
+	(void)sys_close_range(3 + ARRAY_LEN(mine), ~0u, 0);
+	(void)prctl(PR_SET_NAME, "sandglass-keep", 0, 0, 0);
+}
+
+static _Noreturn void keep(const struct caller *who, int dir, struct session_record *rec,
+			   const struct keeper_fds *held, bool fresh, int tell)
+{
+	static struct keeper k;
+	struct word w = {.good = false};
+
+	k = (struct keeper){.who = who,
+			    .rec = rec,
+			    .dir = dir,
+			    .uid_fd = held->uid,
+			    .lock = held->lock,
+			    .listener = -1,
+			    .layers = {.ctl = -1, .user = -1, .pidns = -1, .net = -1}};
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		k.peers[i] = (struct peer){.fd = -1, .init = -1};
+	leave_caller(&k, &tell);
+	w.good = begin(&k, fresh, &w.e) == 0;
+	(void)!write(tell, &w, sizeof(w));
+	(void)close(tell);
+	if (w.good)
+		loop(&k);
+	layers_end(&k.layers);
+	_exit(0);
+}
+
+int keeper_lock(int dir, int *ret, struct err *e)
+{
+	static const struct timespec pause = {.tv_nsec = 5000000};
+
+	AUTO_FD int fd = openat(dir, SESSION_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(e, "the session's lock");
+	/* Who only looks whether it is held has it for a moment (session_is_kept()). */
+	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+		if (tries == 20)
+			return err_set(e, ERR_BUSY, "the session is held by another process");
+		(void)nanosleep(&pause, NULL);
+	}
+	*ret = TAKE_FD(fd);
+	return 0;
+}
+
+int keeper_start(const struct caller *who, int dir, struct session_record *rec,
+		 const struct keeper_fds *held, bool fresh, struct err *e)
+{
+	struct word w;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, "pipe");
+	pid_t pid = fork();
+	if (pid == 0)
+		keep(who, dir, rec, held, fresh, ends[1]);
+	(void)close(ends[1]);
+	ssize_t n = pid < 0 ? -1 : RETRY_EINTR(read(ends[0], &w, sizeof(w)));
+	(void)close(ends[0]);
+	if (n != sizeof(w))
+		return err_set(e, ERR_INTERNAL, "the session's keeper has not started");
+	if (w.good)
+		return 0;
+	(void)RETRY_EINTR(waitpid(pid, NULL, 0));
+	*e = w.e;
+	return -1;
+}

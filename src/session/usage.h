@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a session takes up on the host: what lies in its directory, and what its
+ * processes have removed and still hold open.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* It could not be counted: more than any limit. */
+#define USAGE_UNKNOWN UINT64_MAX
+
+struct usage_of {
+	uint64_t bytes, inodes;
+};
+
+/* Walks upper/, copy/, masks/ and root/. What cannot be counted makes it USAGE_UNKNOWN. */
+void usage_measure(int dir, struct usage_of *ret);
+/* Adds unlinked files that processes in these pid namespaces (their inodes) hold open. */
+void usage_add_unlinked(const ino_t *pid_ns, size_t n, struct usage_of *u);
+/* Bytes that are free for the caller where the session lies; UINT64_MAX: not known. */
+uint64_t usage_free(int dir);
