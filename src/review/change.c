@@ -45,6 +45,8 @@ struct walk {
 	struct item *todo;
 	size_t n, cap;
 	const char *deep; /* the directory that was too deep last */
+	uint32_t *equal;  /* inodes of the source's entries that were looked at and are no change */
+	size_t equal_n, equal_cap;
 	struct err *e;
 };
 
@@ -358,6 +360,10 @@ static int look_at(struct walk *w, const struct visit *v, const char *name)
 		kept = keep_text(w, x.path);
 		if (!kept || add_change(w, &x, kept) < 0)
 			return -1;
+	} else if (x.ch.before.mode) {
+		if (!grow(&w->equal, w->equal_n, &w->equal_cap, sizeof(*w->equal)))
+			return err_set(w->e, ERR_INTERNAL, "out of memory");
+		w->equal[w->equal_n++] = (uint32_t)x.ch.before.ino;
 	}
 	return push_child(w, v, &x, kept);
 }
@@ -492,17 +498,20 @@ static void keep_renamed(struct changes *c)
 
 /*
  * A file that was copied up is there and the source has nothing: it was renamed
- * in the session, then its old entry is among the changes, or removed from the
- * source, which is a conflict. Handles hold 32 bits of the inode on some file systems.
+ * in the session, then its old entry is among the changes or has an equal one in its
+ * place, or removed from the source, which is a conflict. Handles hold 32 bits of the
+ * inode on some file systems.
  */
-static int find_lost(struct changes *c, struct err *e)
+static int find_lost(const struct walk *w, struct changes *c, struct err *e)
 {
 	keep_renamed(c);
-	size_t n = 0;
+	size_t n = w->equal_n;
 
-	AUTO_FREE uint32_t *inos = malloc((c->n + 1) * sizeof(*inos));
+	AUTO_FREE uint32_t *inos = malloc((c->n + n + 1) * sizeof(*inos));
 	if (!inos)
 		return err_set(e, ERR_INTERNAL, "out of memory");
+	if (n)
+		memcpy(inos, w->equal, n * sizeof(*inos));
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->v[i].before.mode)
 			inos[n++] = (uint32_t)c->v[i].before.ino;
@@ -544,8 +553,9 @@ int changes_find(const struct review *r, struct changes *ret, struct err *e)
 	free(w.todo);
 	if (rc == 0) {
 		sort(&c);
-		rc = find_lost(&c, e);
+		rc = find_lost(&w, &c, e);
 	}
+	free(w.equal);
 	if (rc < 0) {
 		changes_release(&c);
 		return -1;

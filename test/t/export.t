@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import shim  # pylint: disable=wrong-import-position
 import tap  # pylint: disable=wrong-import-position
 from handmade import Session, git  # pylint: disable=wrong-import-position
 from place import Place, SANDGLASS, identities_once  # pylint: disable=wrong-import-position
@@ -236,6 +237,7 @@ def direct(who):
 
 
 def main():
+    shim.without_sync()
     tests = (works, output, policy, hostile, at_end, direct)
     wanted = sys.argv[1:]
     for who in identities_once():

@@ -10,6 +10,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import shim  # pylint: disable=wrong-import-position
 import tap  # pylint: disable=wrong-import-position
 from handmade import Session, git  # pylint: disable=wrong-import-position
 from place import Place, SANDGLASS, identities_once  # pylint: disable=wrong-import-position
@@ -373,6 +374,7 @@ def nothing(who):
 
 
 def main():
+    shim.without_sync()
     tests = (works, refused, checks, told_to_end, hostile, escapes, nothing)
     wanted = sys.argv[1:]
     for who in identities_once():

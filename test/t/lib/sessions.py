@@ -2,10 +2,9 @@
 """Sessions made by hand: the directory that a keeper would leave, whose upper layer is
 written through a real overlay mount. No keeper runs, so a test controls each moment."""
 
+import json
 import os
-import shutil
 import subprocess
-import tempfile
 import textwrap
 import time
 import uuid
@@ -14,6 +13,68 @@ from place import SANDGLASS, USER, Identity, beside  # noqa: F401
 
 FIELDS = ("id name source dev ino owner_uid owner_gid uid gid caller_uid root writes created_ns "
           "base_ns copied_ns ttl_ms max_ms disk_bytes inodes head branch remote remote_url policy_sha256").split()
+
+
+# Lives in a mount namespace (as a user with a user namespace around it) and carries out one
+# request a line: mounts a view, runs a script in it in a process of its own, unmounts it.
+HELPER = textwrap.dedent("""
+    import ctypes, json, os, sys, traceback
+    libc = ctypes.CDLL(None, use_errno=True)
+    asks, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), 'w')
+    null = os.open('/dev/null', os.O_RDWR)
+    for fd in (0, 1):
+        os.dup2(null, fd)
+
+    def run(ask):
+        if ask['uid'] is not None:
+            os.setgroups([])
+            os.setresgid(*[ask['uid']] * 3)
+            os.setresuid(*[ask['uid']] * 3)
+        os.chdir(ask['at'])
+        exec(compile(ask['script'], 'script', 'exec'), {'__name__': '__main__'})
+
+    for line in asks:
+        ask = json.loads(line)
+        if ask['options'] and libc.mount(b'overlay', ask['at'].encode(), b'overlay', 0, ask['options'].encode()):
+            answer = [1, '', 'mount: ' + os.strerror(ctypes.get_errno())]
+        else:
+            said = [os.memfd_create('said'), os.memfd_create('said')]
+            pid = os.fork()
+            if pid == 0:
+                status = 1
+                try:
+                    for fd in (1, 2):
+                        os.dup2(said[fd - 1], fd)
+                    run(ask)
+                    status = 0
+                except SystemExit as end:
+                    status = end.code or 0
+                except BaseException:
+                    traceback.print_exc()
+                finally:
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                    os._exit(status)
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            answer = [status]
+            for fd in said:
+                os.lseek(fd, 0, 0)
+                with os.fdopen(fd, encoding='utf-8', errors='replace') as text:
+                    answer.append(text.read())
+            if ask['options'] and libc.umount2(ask['at'].encode(), 0):
+                libc.umount2(ask['at'].encode(), 2)
+        print(json.dumps(answer), file=answers, flush=True)
+    """)
+_helpers = {}
+
+
+def helper(prefix):
+    """The one that was started by these words."""
+    key = tuple(prefix)
+    if key not in _helpers:
+        _helpers[key] = subprocess.Popen([*prefix, "/usr/bin/python3", "-c", HELPER], cwd="/", text=True,
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return _helpers[key]
 
 
 class Session:
@@ -25,6 +86,7 @@ class Session:
         self.id = str(uuid.uuid4())
         self.dir = f"{place.state}/sessions/{self.id}"
         self.copy = copy
+        self.seen_late = False  # something was mounted on the host after others were looked at
         st = os.stat(self.source)
         self.owner = (st.st_uid, st.st_gid)
         self.uid = (st.st_uid or 1879100000) if self.root else place.who.uid
@@ -64,47 +126,32 @@ class Session:
         with open(f"{self.dir}/masks/{path}", "w", encoding="utf-8") as handle:
             handle.write(text)
 
-    def argv(self, script):
-        """A command that mounts the session's view and runs python in it."""
-        merged = f"{self.dir}/merged"
-        os.makedirs(merged, exist_ok=True)
-        options = f"lowerdir={self.dir}/masks:{self.source}," \
-            f"upperdir={self.dir}/upper,workdir={self.dir}/work," + \
-            ("redirect_dir=on,metacopy=off,index=off" if self.root else "userxattr")
-        code = textwrap.dedent(script)
-        if self.copy:
-            return [*self.as_session(), "/usr/bin/python3", "-c", f"import os; os.chdir('{self.dir}/copy')\n" + code]
-        inner = f'mount -t overlay overlay -o "{options}" "{merged}" && cd "{merged}" && exec "$@"'
-        user = [] if self.root else ["-U", "-r"]
-        return ["unshare", *user, "-m", "sh", "-c", inner, "sh", *(self.as_session()
-                if self.root else []), "/usr/bin/python3", "-c", code]
-
-    def as_session(self):
-        if not self.root:
-            return self.place.who.prefix
-        if self.owner[0] == 0:
-            return []  # in a real one an id-mapped mount; see does()
-        return ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", "--"]
-
     def does(self, script, check=True):
         """Runs python in the session's view."""
-        prefix = [] if self.root or self.copy else self.place.who.prefix
-        done = subprocess.run(prefix + self.argv(script), capture_output=True, text=True,
-                              cwd="/", check=False)
+        at, options, uid, prefix = f"{self.dir}/copy", "", None, self.place.who.prefix
+        if not self.copy:
+            at = f"{self.dir}/merged"
+            os.makedirs(at, exist_ok=True)
+            options = f"lowerdir={self.dir}/masks:{self.source},upperdir={self.dir}/upper,workdir={self.dir}/work," \
+                f"{'redirect_dir=on,metacopy=off,index=off' if self.root else 'userxattr'}"
+            prefix = [*prefix, "unshare", *([] if self.root else ["-U", "-r"]), "-m"]
+        if self.root and self.owner[0]:  # root's is an id-mapped mount in a real one; see below
+            uid = self.uid
+        if self.seen_late:
+            _helpers.pop(tuple(prefix), None)
+        asked = helper(prefix)
+        print(json.dumps({"at": at, "options": options, "uid": uid, "script": textwrap.dedent(script)}),
+              file=asked.stdin, flush=True)
+        done = subprocess.CompletedProcess(script, *json.loads(asked.stdout.readline()))
         if check and done.returncode != 0:
             raise RuntimeError(f"in the session: {done.stderr}")
         if self.root and self.owner[0] == 0:
-            subprocess.run(["chown", "-hR", f"{self.uid}:{self.uid}", f"{self.dir}/upper"], check=True)
+            subprocess.run(["chown", "-hR", f"{self.uid}:{self.uid}", f"{self.dir}/{'copy' if self.copy else 'upper'}"], check=True)
         return done
 
     def view(self):
         """What the session sees, as tree() tells it."""
-        with tempfile.NamedTemporaryFile(dir=self.place.top, suffix=".json") as out:
-            os.chmod(out.name, 0o666)
-            self.does(TREE + f"\nimport json\nopen({out.name!r}, 'w').write(json.dumps(tree('.')))")
-            import json
-            with open(out.name, encoding="utf-8") as handle:
-                return json.load(handle)
+        return json.loads(self.does(TREE + "\nimport json\nprint(json.dumps(tree('.')))").stdout)
 
     def sandglass(self, verb, *args, **more):
         return self.place.run([beside("sandglass-main"), verb, *args], cwd=more.pop("cwd", self.source),
