@@ -273,6 +273,7 @@ static int run_reviewed(const struct cli *cli, struct job *j, struct request *re
 	if (j->out.told_signal) /* which ends us, too: the changes stay */
 		reviewed_end(cli, id, true, false);
 	int status = finish(j);
+	job_session_release(&in); /* for the keeper the call ends with this connection */
 	reviewed_end(cli, id, req->keep, ask);
 	return status;
 }

@@ -23,7 +23,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
-from place import SANDGLASS, SANITIZED, Place, identities  # noqa: E402
+from place import SANDGLASS, SANITIZED, Place, identities_once  # noqa: E402
 
 ZEROS = "0" * 64
 DAYS = [(datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=n)).strftime("%Y-%m-%d")
@@ -533,7 +533,7 @@ def pseudonyms(log):
 
 
 def main():
-    for who in identities():
+    for who in identities_once():
         log = Log(who)
         for row in (contents, by_hand, several_days, broken, heads, torn, many, killed, canaries, unwritable,
                     query, exported, tail,
