@@ -171,6 +171,8 @@ static void tell_guarded(const struct job *j)
 		(void)term_escape(&out, d[i].hint, strlen(d[i].hint));
 		(void)buf_char(&out, '\n');
 	}
+	if (job_session_hint(j) && !j->req->quiet)
+		(void)buf_printf(&out, "sandglass: hint: %s\n", job_session_hint(j));
 	if (j->wanted && !j->req->quiet) {
 		char hint[JOB_HINT_TEXT];
 		(void)buf_printf(&out, "sandglass: hint: %s\n", job_wanted_hint(j, hint));
@@ -408,29 +410,19 @@ static int run_in_session(struct job *j, struct request *req)
 	return finish(j);
 }
 
-/* A file of the session's logs as a stream; commands in it can only read there. */
-static int open_log(const struct job *j, const char *end)
-{
-	char name[sizeof("root/logs/.out") + UUID_TEXT];
-
-	(void)snprintf(name, sizeof(name), "root/logs/%s.%s", j->in->call, end);
-	return openat(j->in->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-}
-
+/* All that it says goes to the session's logs, as that of any call, and nowhere else. */
 static _Noreturn void be_detached(struct job *j, struct request *req, int tell)
 {
 	(void)setsid();
 	(void)sigaction(SIGHUP, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int out = open_log(j, "out");
-	int err = open_log(j, "err");
 	int rc = -1;
 
 	req->json = req->tty = false;
 	req->quiet = req->no_tty = true;
-	if (null < 0 || out < 0 || err < 0)
-		(void)err_sys(&j->error, "the session's logs");
-	else if (dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+	if (null < 0)
+		(void)err_sys(&j->error, "/dev/null");
+	else if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
 		(void)err_sys(&j->error, "dup2");
 	else
 		rc = job_of_session(j, req, &j->error);

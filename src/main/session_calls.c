@@ -202,7 +202,7 @@ static int tell_log(const struct picked *p, const char *text, const struct sessi
 	(void)snprintf(path, sizeof(path), "root/logs/%s.%s", id, o->err ? "err" : "out");
 	AUTO_FD int fd = sys_openat2(p->dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, BENEATH);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return err_set(e, ERR_NOT_FOUND, "call %s has no log: it spoke to its caller", id);
+		return err_set(e, ERR_NOT_FOUND, "call %s has no log: nothing was started", id);
 	if (o->follow && !ended)
 		return follow(p, id, fd, e);
 	if (!add_file(p->dir, path, &out))

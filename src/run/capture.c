@@ -150,7 +150,7 @@ static void write_text(struct json *j, const char *p, size_t n)
 	json_strn(j, buf_cstr(&safe), safe.n);
 }
 
-void capture_json(const struct capture *c, struct json *j)
+void capture_json(const struct capture *c, const char *file, struct json *j)
 {
 	AUTO_BUF text = BUF_INIT(c->keep + 256);
 	bool cut = false;
@@ -168,6 +168,6 @@ void capture_json(const struct capture *c, struct json *j)
 	json_kv_str(j, "encoding", utf8_valid(p, text.n) ? "utf-8" : "base64");
 	json_kv_uint(j, "bytes", c->bytes);
 	json_kv_bool(j, "truncated", cut);
-	json_kv_null(j, "file"); /* a one-shot session keeps no logs */
+	json_kv_str(j, "file", file);
 	json_obj_end(j);
 }

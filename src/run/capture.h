@@ -24,5 +24,5 @@ struct capture {
 void capture_init(struct capture *c, uint64_t keep_bytes);
 void capture_add(struct capture *c, const char *p, size_t n);
 void capture_release(struct capture *c);
-/* Writes {"text":…,"encoding":…,"bytes":…,"truncated":…,"file":null}. */
-void capture_json(const struct capture *c, struct json *j);
+/* Writes {"text":…,"encoding":…,"bytes":…,"truncated":…,"file":…}; `file` NULL: kept in none. */
+void capture_json(const struct capture *c, const char *file, struct json *j);

@@ -17,6 +17,7 @@
 #include "policy/source.h"
 #include "policy/view.h"
 #include "run/agentroot.h"
+#include "run/calllog.h"
 #include "run/capture.h"
 #include "run/cgroups.h"
 #include "run/guard.h"
@@ -71,10 +72,11 @@ struct job {
 	struct super *super; /* between job_start() and its end */
 	struct outcome out;
 	struct capture capture[2];
-	struct err error;     /* code ERR_NONE: the command ran and this is its own end */
-	int status;           /* of the exit */
-	const char *wanted;   /* sudo or its like, which the command named; NULL: none */
-	struct missed missed; /* what a profile would have shown it */
+	struct call_log log[2]; /* of a session's call: of stdout and stderr */
+	struct err error;       /* code ERR_NONE: the command ran and this is its own end */
+	int status;             /* of the exit */
+	const char *wanted;     /* sudo or its like, which the command named; NULL: none */
+	struct missed missed;   /* what a profile would have shown it */
 };
 
 /* Fills in who calls, from the process. */

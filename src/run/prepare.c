@@ -580,6 +580,10 @@ int job_begin(struct job *j, struct err *e)
 	decide_terminal(j);
 	if (stdio_plan(j->closed, j->req->json, j->plan.n.flags & PLAN_TTY, bare, &j->io, e) < 0)
 		return -1;
+	if (j->in && job_session_open_logs(j, e) < 0)
+		return -1;
+	if (j->in && !bare)
+		stdio_keep_output(&j->io);
 	/* A descriptor of its own, read-only, needs a mount. */
 	if (job_is_rung(j) && j->io.way[0] == STDIO_FILE)
 		j->io.way[0] = STDIO_RELAY;
@@ -640,6 +644,8 @@ static void release_attempt(struct job *j)
 	environment_release(&j->env);
 	capture_release(&j->capture[0]);
 	capture_release(&j->capture[1]);
+	call_log_close(&j->log[0]);
+	call_log_close(&j->log[1]);
 	free(j->argv);
 	if (j->uid_fd >= 0)
 		(void)close(j->uid_fd);

@@ -113,6 +113,8 @@ static void fill(struct relay *r, bool hung_up)
 		return;
 	}
 	r->last = r->data[n - 1];
+	if (r->log)
+		call_log_add(r->log, r->data, (size_t)n);
 	if (r->capture) {
 		capture_add(r->capture, r->data, (size_t)n);
 		return;

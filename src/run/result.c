@@ -262,6 +262,16 @@ static void write_denials(const struct job *j, struct json *o)
 		json_kv_uint(o, "count", d[i].count);
 		json_obj_end(o);
 	}
+	if (job_session_hint(j)) {
+		json_obj_begin(o);
+		json_kv_str(o, "op", "rename");
+		json_kv_null(o, "target");
+		json_kv_str(o, "rule", "overlay");
+		json_kv_str(o, "hint", job_session_hint(j));
+		json_kv_str(o, "kind", "terminal");
+		json_kv_uint(o, "count", 1);
+		json_obj_end(o);
+	}
 	if (j->wanted) {
 		char hint[JOB_HINT_TEXT];
 		json_obj_begin(o);
@@ -393,6 +403,16 @@ static void write_sandbox(const struct job *j, struct json *o)
 	json_obj_end(o);
 }
 
+static void write_stream(const struct job *j, size_t which, struct json *o)
+{
+	static const char *const keys[] = {"stdout", "stderr"};
+	char file[CALL_LOG_TEXT];
+
+	json_key(o, keys[which]);
+	capture_json(&j->capture[which],
+		     j->log[which].open ? job_session_log_name(j, which, file) : NULL, o);
+}
+
 int result_write(const struct job *j, struct buf *out, struct err *e)
 {
 	struct json o = JSON_INIT(out);
@@ -425,10 +445,8 @@ int result_write(const struct job *j, struct buf *out, struct err *e)
 	json_kv_bool(&o, "ok", j->error.code == ERR_NONE && j->status == 0);
 	write_exit(j, &o);
 	write_error(j, &o);
-	json_key(&o, "stdout");
-	capture_json(&j->capture[0], &o);
-	json_key(&o, "stderr");
-	capture_json(&j->capture[1], &o);
+	write_stream(j, 0, &o);
+	write_stream(j, 1, &o);
 	write_denials(j, &o);
 	write_limits_hit(j, &o);
 	write_usage(j, &o);

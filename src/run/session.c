@@ -225,6 +225,43 @@ bool job_session_step(struct job_session *s)
 	return false;
 }
 
+const char *job_session_log_name(const struct job *j, size_t which, char ret[CALL_LOG_TEXT])
+{
+	(void)snprintf(ret, CALL_LOG_TEXT, "logs/%s.%s", j->call, which ? "err" : "out");
+	return ret;
+}
+
+int job_session_open_logs(struct job *j, struct err *e)
+{
+	char name[CALL_LOG_TEXT];
+
+	AUTO_FD int root = open_beneath(j->in->dir, "root");
+	for (size_t i = 0; i < 2; i++)
+		if (call_log_open(&j->log[i], root, job_session_log_name(j, i, name), e) < 0)
+			return -1;
+	return 0;
+}
+
+/* A command that has one place for both outputs says everything on stdout. */
+static bool said(const struct job *j, const char *text)
+{
+	return call_log_says(&j->log[1], text) ||
+	       (!j->log[1].tail_n && call_log_says(&j->log[0], text));
+}
+
+const char *job_session_hint(const struct job *j)
+{
+	if (!j->in || j->status == 0 || j->in->rec.root || j->in->rec.writes != SESSION_OVERLAY)
+		return NULL;
+	if (said(j, "hardlink different from source"))
+		return "a user's overlay gives a linked file of the source another inode: "
+		       "git clone --no-hardlinks, or sandglass session new --copy";
+	if (said(j, "Invalid cross-device link") || said(j, "EXDEV"))
+		return "a user's overlay cannot rename a directory of the source: "
+		       "sandglass session new --copy";
+	return NULL;
+}
+
 void job_session_release(struct job_session *s)
 {
 	const int fds[] = {s->dir, s->ctl, s->tree, s->ns.user, s->ns.pid, s->ns.net};

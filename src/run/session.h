@@ -54,6 +54,13 @@ static inline bool job_session_is_held(const struct job *j)
 }
 /* Something can be read from s->ctl. False: the call has to end. */
 bool job_session_step(struct job_session *s);
+/* Of stdout (0) or stderr (1), below AGENT_ROOT: logs/CALL.out, logs/CALL.err. */
+#define CALL_LOG_TEXT (sizeof("logs/.out") + UUID_TEXT)
+const char *job_session_log_name(const struct job *j, size_t which, char ret[CALL_LOG_TEXT]);
+/* The call's logs, from which job_session_hint() knows. */
+NODISCARD int job_session_open_logs(struct job *j, struct err *e);
+/* What a failed command's last words have to do with the way writes are held; NULL: nothing. */
+const char *job_session_hint(const struct job *j);
 void job_session_release(struct job_session *s);
 
 /* What is to be masked in a source, as session/masks.h wants it. `ret_guard` knows their names. */

@@ -133,12 +133,21 @@ static int plan_one(struct stdio *io, int fd, bool json, struct err *e)
 					  : "not a kind of file that is handed in");
 }
 
+/* Devices have no order to keep. */
+static bool is_one_output(const struct stdio *io)
+{
+	struct stat out;
+	struct stat err;
+
+	return io->way[1] == STDIO_RELAY && io->way[2] == STDIO_RELAY && fstat(1, &out) == 0 &&
+	       fstat(2, &err) == 0 && out.st_dev == err.st_dev && out.st_ino == err.st_ino &&
+	       !(S_ISCHR(out.st_mode) && is_harmless_device(&out));
+}
+
 int stdio_plan(unsigned int closed, bool json, bool tty, bool bare, struct stdio *ret,
 	       struct err *e)
 {
 	struct stdio io = {.one_output = false};
-	struct stat out;
-	struct stat err;
 
 	for (int fd = 0; fd <= 2; fd++) {
 		if (closed & (1u << fd))
@@ -150,9 +159,15 @@ int stdio_plan(unsigned int closed, bool json, bool tty, bool bare, struct stdio
 		if (bare && io.way[fd] != STDIO_CAPTURE && io.way[fd] != STDIO_NULL)
 			io.way[fd] = STDIO_PASS;
 	}
-	if (io.way[1] == STDIO_RELAY && io.way[2] == STDIO_RELAY && fstat(1, &out) == 0 &&
-	    fstat(2, &err) == 0)
-		io.one_output = out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+	io.one_output = is_one_output(&io);
 	*ret = io;
 	return 0;
+}
+
+void stdio_keep_output(struct stdio *io)
+{
+	for (int fd = 1; fd <= 2; fd++)
+		if (io->way[fd] == STDIO_PASS || io->way[fd] == STDIO_NULL)
+			io->way[fd] = STDIO_RELAY;
+	io->one_output = is_one_output(io);
 }

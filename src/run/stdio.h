@@ -33,3 +33,6 @@ unsigned int stdio_fill(void);
 /* With `bare` all but a capture is passed on. Refuses directories, host devices and odd descriptors: POLICY_DENIED. */
 NODISCARD int stdio_plan(unsigned int closed, bool json, bool tty, bool bare, struct stdio *ret,
 			 struct err *e);
+
+/* All output passes through the front, which keeps it: nothing is handed over as it is. */
+void stdio_keep_output(struct stdio *io);

@@ -232,6 +232,7 @@ static int wire_one(struct super *s, int fd, struct err *e)
 	if (add_relay(s, mine, keep ? -1 : fd, keep ? &j->capture[fd - 1] : NULL, e) < 0)
 		return -1;
 	struct relay *r = &s->relay[s->relays - 1];
+	r->log = &j->log[fd - 1];
 	if (!keep && r->chunk == PIPE_BUF)
 		r->to = never_blocks(fd);
 	return 0;
@@ -428,8 +429,9 @@ static void take_pty(struct super *s, int fd)
 	terminal_copy_size(s->pty);
 	terminal_copy_settings(s->pty);
 	terminal_enter(&s->terminal, s->pty);
-	if (copy >= 0 && add_input(s, s->pty, true, &ignored) == 0)
-		(void)add_relay(s, copy, never_blocks(STDOUT_FILENO), NULL, &ignored);
+	if (copy >= 0 && add_input(s, s->pty, true, &ignored) == 0 &&
+	    add_relay(s, copy, never_blocks(STDOUT_FILENO), NULL, &ignored) == 0)
+		s->relay[s->relays - 1].log = &s->j->log[0];
 	order(s, ORDER_TTY, 0);
 }
 

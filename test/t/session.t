@@ -299,6 +299,31 @@ def detached(who):
         p.close()
 
 
+def kept(p, s):
+    """What a call that has a caller writes is in the logs, too, wherever its output goes."""
+    script = "echo out; echo err >&2; exit 4"
+    ways = {"pipes": "", "a file each": f">{p.out}/1 2>{p.out}/2", "one file": f">{p.out}/1 2>&1",
+            "/dev/null": ">/dev/null 2>&1", "closed": ">&- 2>&-"}
+    if not os.environ.get("SANDGLASS_SANITIZED"):
+        ways["--json"] = "--json"
+    for way, how in ways.items():
+        option, to = ("--json", "") if way == "--json" else ("", how)
+        done = p.sh(f"{SANDGLASS} session exec {option} {s} sh -c '{script}' {to}")
+        said = p.session("logs", s).out, p.session("logs", "--err", s).out
+        wanted = ("out\nerr\n", "") if way == "one file" else ("out\n", "err\n")
+        tap.ok(said == wanted and done.status == 4,
+               f"logs of a call: {way}, {p.who.name}", done, said)
+    typed = p.run(["script", "-qec", f"{SANDGLASS} session exec {s} sh -c 'test -t 1 && echo on'",
+                   "/dev/null"])
+    tap.ok("on" in p.session("logs", s).out, f"logs of a call: a terminal stays one, {p.who.name}",
+           typed)
+    many = p.exec(s, "head -c 70000000 /dev/zero >&2; echo end")
+    st = os.stat(f"{p.dir(s)}/root/logs/{p.calls(s)[-1]['call']}.err")
+    tap.ok(many.out == "end\n" and 1 << 26 <= st.st_size <= (1 << 26) + 100,
+           f"logs of a call are bounded, what it writes is not, {p.who.name}", many.status,
+           st.st_size)
+
+
 def logs(who):
     """calls, logs, stop: what they say, and of what they know nothing."""
     p = Sessions(who)
@@ -312,8 +337,10 @@ def logs(who):
         tap.ok(followed.out == "out\nend\n" and err.out == "err\n" and code(none) == "NOT_FOUND",
                f"logs of a detached call, followed to its end, {who.name}", none, followed, err)
         result = wait_for(lambda: [c for c in p.calls(s) if not c.get("running")], 5)
+        kept(p, s)
         tap.ok(result and result[0]["call"] == call and result[0]["exit"]["code"] == 3 and
-               result[0]["session"] == s, f"its result is among the calls, {who.name}", result)
+               result[0]["session"] == s and result[0]["stdout"]["file"] == f"logs/{call}.out",
+               f"its result is among the calls, {who.name}", result)
         wrong = [p.session("stop", s, call), p.session("stop", s, "0000"),
                  p.session("logs", s, "0000"), p.session("logs", s, "../record"),
                  p.session("stop", s, "")]

@@ -21,7 +21,7 @@ static const char *result(const char *p, size_t n, uint64_t keep, size_t piece)
 	for (size_t i = 0; i < n; i += piece)
 		capture_add(&c, p + i, n - i < piece ? n - i : piece);
 	struct json j = JSON_INIT(&out);
-	capture_json(&c, &j);
+	capture_json(&c, NULL, &j);
 	CK_WORKS(json_finish(&j, ERR_OUTPUT_LIMIT, &e), e);
 	capture_release(&c);
 	ck_assert_ptr_null(c.head);
