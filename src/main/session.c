@@ -26,6 +26,7 @@
 #include "review/recover.h"
 #include "run/keep.h"
 #include "run/uidlock.h"
+#include "session/copy.h"
 #include "session/keeper.h"
 #include "session/lease.h"
 #include "session/make.h"
@@ -35,6 +36,7 @@
 
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define MAX_TEXT ((size_t)1 << 26)
+#define MAX_TOLD 10u /* things that were not copied */
 
 static const char *const states[] = {"active", "paused", "ending"};
 
@@ -117,6 +119,52 @@ static void look(struct picked *p, struct seen *ret)
 		ret->state = "expired";
 }
 
+/* Why it is a copy, and what of the source is not in it. */
+static void write_copied(const struct picked *p, struct json *o)
+{
+	AUTO_BUF why = BUF_INIT(MAX_TEXT);
+	AUTO_BUF left = BUF_INIT(MAX_TEXT);
+
+	json_key(o, "why_copy");
+	if (session_add_file(p->dir, WHY_COPY, &why))
+		json_text(o, why.p ? why.p : "", why.n);
+	else
+		json_nil(o);
+	json_key(o, "not_copied");
+	json_arr_begin(o);
+	if (session_add_file(p->dir, COPY_LEFT, &left))
+		for (size_t at = 0; at < left.n; at += strlen(left.p + at) + 1)
+			json_text(o, left.p + at + 1, strlen(left.p + at + 1));
+	json_arr_end(o);
+}
+
+/* On stderr, for the person who has made it. */
+static void tell_copied(const struct made *m)
+{
+	AUTO_BUF left = BUF_INIT(MAX_TEXT);
+	AUTO_BUF out = BUF_INIT(MAX_TEXT);
+	struct err ignored = {0};
+	size_t n = 0;
+
+	if (m->fell_back) {
+		(void)buf_str(&out, "sandglass: writes: copy, since there can be no overlay: ");
+		(void)term_escape(&out, m->why, strlen(m->why));
+		(void)buf_char(&out, '\n');
+	}
+	(void)session_add_file(m->dir, COPY_LEFT, &left);
+	for (size_t at = 0; at < left.n; at += strlen(left.p + at) + 1) {
+		if (n++ >= MAX_TOLD)
+			continue;
+		(void)buf_str(&out, "sandglass: not copied: ");
+		(void)term_escape(&out, left.p + at + 1, strlen(left.p + at + 1));
+		(void)buf_char(&out, '\n');
+	}
+	if (n > MAX_TOLD)
+		(void)buf_printf(&out, "sandglass: not copied: and %zu more\n", n - MAX_TOLD);
+	if (out.n && cli_write(STDERR_FILENO, out.p, out.n, &ignored) < 0)
+		return; /* `show` tells it again */
+}
+
 static void write_seen(const struct picked *p, const struct seen *s, struct json *o)
 {
 	const struct session_record *r = &p->rec;
@@ -133,6 +181,7 @@ static void write_seen(const struct picked *p, const struct seen *s, struct json
 	else
 		json_nil(o);
 	json_kv_str(o, "writes", session_writes_names[r->writes]);
+	write_copied(p, o);
 	json_kv_str(o, "created", clock_rfc3339(r->created_ns / 1000000, when));
 	json_kv_uint(o, "ttl_ms", r->ttl_ms);
 	json_kv_uint(o, "lease_left_ms", s->lease_ms);
@@ -383,12 +432,8 @@ static int new (int argc, char **argv)
 
 int session_tell_made(struct made *m, bool json)
 {
-	char shown[512];
-
-	if (m->fell_back && !json)
-		(void)fprintf(stderr,
-			      "sandglass: writes: copy, since there can be no overlay: %s\n",
-			      term_escape_cut(shown, sizeof(shown), m->why, strlen(m->why)));
+	if (!json)
+		tell_copied(m);
 	struct picked p = {.dir = m->dir, .ctl = -1, .kept = true, .rec = m->rec};
 	int status = 0;
 	if (json)

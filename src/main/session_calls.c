@@ -87,7 +87,7 @@ static void find_calls(int dir, struct calls *ret)
 }
 
 /* A file whole, appended; false: it is not there, or no file. */
-static bool add_file(int dir, const char *path, struct buf *out)
+bool session_add_file(int dir, const char *path, struct buf *out)
 {
 	char block[65536];
 	struct stat st;
@@ -108,7 +108,7 @@ static void put_call(const struct picked *p, const struct one_call *call, bool j
 
 	(void)snprintf(path, sizeof(path), "results/%s.json", call->id);
 	if (json) {
-		if (!call->ended || !add_file(p->dir, path, out))
+		if (!call->ended || !session_add_file(p->dir, path, out))
 			(void)buf_printf(out,
 					 "{\"session\":\"%s\",\"call\":\"%s\",\"running\":true}",
 					 p->rec.id, call->id);
@@ -205,7 +205,7 @@ static int tell_log(const struct picked *p, const char *text, const struct sessi
 		return err_set(e, ERR_NOT_FOUND, "call %s has no log: nothing was started", id);
 	if (o->follow && !ended)
 		return follow(p, id, fd, e);
-	if (!add_file(p->dir, path, &out))
+	if (!session_add_file(p->dir, path, &out))
 		return err_set(e, ERR_INTERNAL, "the log cannot be read");
 	return cli_write(STDOUT_FILENO, out.p ? out.p : "", out.n, e);
 }

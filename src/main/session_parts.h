@@ -39,3 +39,6 @@ int session_tell_made(struct made *m, bool json);
 int session_new_for_run(int argc, char **argv);
 int session_calls(const struct session_caller *c, const struct session_options *o, char **operands);
 int session_logs(const struct session_caller *c, const struct session_options *o, char **operands);
+
+/* A file of a session whole, appended; false: it is not there, or no file. */
+bool session_add_file(int dir, const char *path, struct buf *out);

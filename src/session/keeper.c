@@ -39,7 +39,6 @@
 #define SAMPLE_MS 100u                  /* between looks at what is used, at least */
 #define SAMPLE_SHARE 20u                /* and at most a twentieth of the time is spent on them */
 #define STEP_BYTES ((uint64_t)64 << 20) /* written, by whomever: a look at all is due */
-#define FLOOR_BYTES ((uint64_t)512 << 20) /* of free space, that stay the host's */
 
 struct peer {
 	int fd; /* -1: free */
@@ -589,10 +588,10 @@ static void on_sample(struct keeper *k)
 
 	k->sample_ms = begin + SAMPLE_MS;
 	look_at_usage(k, begin, left);
-	if (check_room(k, &e) == 0 && left < FLOOR_BYTES)
+	if (check_room(k, &e) == 0 && left < USAGE_FLOOR_BYTES)
 		(void)err_set(&e, ERR_DISK_LIMIT,
 			      "less than %llu MiB are left on the host where sessions lie",
-			      (unsigned long long)(FLOOR_BYTES >> 20));
+			      (unsigned long long)(USAGE_FLOOR_BYTES >> 20));
 	if (e.code != ERR_NONE)
 		end_writers(k, &e);
 }

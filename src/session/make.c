@@ -237,7 +237,8 @@ static int start(struct making *m, struct made *made, struct err *e)
 	made->fell_back = true;
 	memcpy(made->why, e->msg, sizeof(made->why));
 	rec->writes = SESSION_COPY;
-	if (put_files(m, rec, made->dir, e) < 0 || keeper_make_places(made->dir, rec, e) < 0)
+	if (put_file(made->dir, WHY_COPY, made->why, strlen(made->why), e) < 0 ||
+	    put_files(m, rec, made->dir, e) < 0 || keeper_make_places(made->dir, rec, e) < 0)
 		return -1;
 	return keeper_start(m->who, made->dir, rec, &m->held, true, e);
 }

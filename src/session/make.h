@@ -12,6 +12,9 @@
 #define SESSION_DISK_BYTES (UINT64_C(16) << 30)
 #define SESSION_INODES UINT64_C(2000000)
 
+/* Below a session that is a copy since there could be no overlay: why. */
+#define WHY_COPY "why-copy"
+
 struct made {
 	struct session_record rec;
 	int dir;

@@ -11,6 +11,8 @@
 /* It could not be counted: more than any limit. */
 #define USAGE_UNKNOWN UINT64_MAX
 
+#define USAGE_FLOOR_BYTES (UINT64_C(512) << 20) /* of free space, that stay the host's */
+
 struct usage_of {
 	uint64_t bytes, inodes;
 };

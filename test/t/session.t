@@ -599,7 +599,48 @@ def others(who):
         p.close()
 
 
-ROWS = {"names": names, "Session start": start, "A1": prefix, "A2": prefix, "A5": source,
+def copied(who):
+    """--copy: holes, modes, links and what cannot be copied; and no more than is allowed."""
+    p = Sessions(who)
+    try:
+        with open(f"{p.src}/sparse", "wb") as handle:
+            handle.truncate(1 << 34)
+            handle.seek(1 << 33)
+            handle.write(b"x" * 4096)
+        for name, mode in (("setgid", 0o2755), ("sticky", 0o1777), ("deep/a/b", 0o755)):
+            os.makedirs(f"{p.src}/{name}")
+            os.chmod(f"{p.src}/{name}", mode)
+        os.mkfifo(f"{p.src}/pipe")
+        os.symlink("/etc/passwd", f"{p.src}/link")
+        p.write(f"{p.src}/deep/a/b/file", "f" * 3000000, 0o4755)
+        for at in ("sparse", "setgid", "sticky", "deep", "deep/a", "deep/a/b", "pipe"):
+            p.own(f"{p.src}/{at}")
+            os.chmod(f"{p.src}/{at}", {"setgid": 0o2755, "sticky": 0o1777}.get(at, 0o755))
+        made = p.session("new", "--copy", timeout=100)
+        s = made.out.strip()
+        at = f"{p.dir(s)}/copy"
+        sparse = os.stat(f"{at}/sparse")
+        shown = p.show(s)
+        seen = p.exec(s, "readlink link; stat -c %a setgid sticky deep/a/b/file; test -e pipe; echo $?;"
+                      " od -An -c -j 8589934592 -N 2 sparse; stat -c %s sparse")
+        tap.ok(seen.out == "/etc/passwd\n2755\n1777\n755\n1\n   x   x\n17179869184\n" and
+               sparse.st_blocks < 4096, f"a copy: holes, modes, links, {who.name}", seen,
+               sparse.st_blocks)
+        tap.ok("not copied: pipe\n" in made.err and shown["not_copied"] == ["pipe"] and
+               shown["why_copy"] is None, f"a copy: what is left out is named, {who.name}", made, shown)
+        same = p.run([SANDGLASS, "diff", s])
+        tap.ok(same.out == "", f"a copy: nothing in it is a change, {who.name}", same)
+        p.session("destroy", "--discard", s)
+        wrong = [p.session("new", "--copy", "--disk", "2MiB"), p.session("new", "--copy",
+                                                                        "--inodes", "5")]
+        tap.ok([code(w) for w in wrong] == ["DISK_LIMIT", "INODE_LIMIT"] and not p.remains(),
+               f"a copy: no more than the session may hold, nothing stays, {who.name}", *wrong,
+               *p.remains())
+    finally:
+        p.close()
+
+
+ROWS = {"copied": copied, "names": names, "Session start": start, "A1": prefix, "A2": prefix, "A5": source,
         "files": files, "detached": detached, "logs": logs, "lease": lease, "paused": paused,
         "edits": edits, "secrets": secrets, "R9": quota, "together": together, "others": others}
 
