@@ -22,6 +22,10 @@ static const struct opt diff_options[] = {
 	 .kind = OPT_FLAG,
 	 .off = AT(no_color),
 	 .help = "no colours at a terminal; NO_COLOR in the environment does the same"},
+	{.name = "at-end",
+	 .kind = OPT_FLAG,
+	 .off = AT(at_end),
+	 .help = "as when a session ends: its keeper, which waits for that, is not asked"},
 	{.name = "json", .kind = OPT_FLAG, .off = AT(json), .help = "one JSON document"},
 	{.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), .help = "this text"},
 };

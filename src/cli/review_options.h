@@ -10,6 +10,7 @@
 
 struct diff_options {
 	bool stat, exit_code, no_color, json, help;
+	bool at_end; /* of the session's life: its keeper waits for us */
 };
 
 extern const struct usage diff_usage;

@@ -13,6 +13,7 @@
 #include "base/term.h"
 #include "cli/apply_options.h"
 #include "cli/verbs.h"
+#include "main/hold.h"
 #include "main/review_operands.h"
 #include "main/review_verbs.h"
 #include "review/apply.h"
@@ -27,6 +28,7 @@ struct verb_state {
 	char cwd[PATH_TEXT];
 	struct apply_options o;
 	struct review_operands ops;
+	struct hold hold;
 	struct apply a;
 	struct review_named named;
 };
@@ -241,7 +243,8 @@ static int apply(struct verb_state *s, int argc, char **argv, struct err *e)
 	if (s->o.patch)
 		return err_set(e, ERR_UNSUPPORTED, "--patch is not in this version");
 	if (caller_init(&s->who, environ, s->cwd, e) < 0 ||
-	    review_operands(&s->who, argc, argv, &s->ops, e) < 0)
+	    review_operands(&s->who, argc, argv, &s->ops, e) < 0 ||
+	    hold_session(s->ops.session, &s->ops.rec, HOLD_CHANGE, &s->hold, e) < 0)
 		return -1;
 	s->a.session = s->ops.session;
 	s->a.rec = &s->ops.rec;
@@ -260,6 +263,7 @@ int main_apply(int argc, char **argv)
 	int first = 0;
 
 	s = (struct verb_state){.ops = {.session = -1},
+				.hold = HOLD_NONE,
 				.a = {.journal = {.dir = -1},
 				      .commits = {.bundle = -1},
 				      .review = {.upper = -1, .masks = -1, .source = -1}}};
@@ -273,6 +277,7 @@ int main_apply(int argc, char **argv)
 	status = s.o.json ? say_json(&s, rc < 0 ? &e : NULL, status)
 			  : say_text(&s, rc < 0 ? &e : NULL, status);
 	apply_release(&s.a);
+	hold_end(&s.hold);
 	review_operands_release(&s.ops);
 	review_named_release(&s.named);
 	return status;

@@ -98,8 +98,10 @@ static int show_refs(const struct diff *d, struct sink *out, struct err *e)
 
 static int show_patch(struct diff *d, struct sink *out, struct err *e)
 {
-	if (show_refs(d, out, e) < 0 || patch_header(&d->p, out, e) < 0 ||
-	    patch_text(&d->p, out, e) < 0)
+	if (show_refs(d, out, e) < 0 || patch_header(&d->p, out, e) < 0)
+		return -1;
+	hold_end(&d->hold); /* git has all of it: a pager may take its time */
+	if (patch_text(&d->p, out, e) < 0)
 		return -1;
 	return sink_end(out, e);
 }
@@ -109,6 +111,8 @@ static int show(struct diff *d, const struct diff_options *o, struct err *e)
 	struct sink out;
 
 	sink_init(&out, STDOUT_FILENO, sink_flags(o));
+	if (o->json || o->stat)
+		hold_end(&d->hold);
 	int rc;
 	if (o->json) {
 		AUTO_BUF text = BUF_INIT(MAX_JSON_BYTES);
@@ -157,11 +161,14 @@ static int diff(int session, const struct diff_options *o, struct err *e)
 {
 	struct session_record rec;
 	struct applied applied = {.v = NULL};
-	struct diff d = {.rec = &rec};
+	struct diff d = {.rec = &rec, .hold = HOLD_NONE};
 
 	if (session_read(session, &rec, e) < 0)
 		return -1;
-	int rc = applied_read(session, &applied, e);
+	int rc = o->at_end ? hold_from_keeper(session, &rec, &d.hold, e)
+			   : hold_session(session, &rec, HOLD_READ, &d.hold, e);
+	if (rc == 0)
+		rc = applied_read(session, &applied, e);
 	if (rc == 0)
 		rc = review_open(session, &rec, &d.r, e);
 	if (rc == 0) {
@@ -170,6 +177,7 @@ static int diff(int session, const struct diff_options *o, struct err *e)
 		rc = look(&d, o, e);
 		review_close(&d.r);
 	}
+	hold_end(&d.hold);
 	applied_release(&applied);
 	session_record_release(&rec);
 	return rc;

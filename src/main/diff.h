@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "main/hold.h"
 #include "review/change.h"
 #include "review/flags.h"
 #include "review/patch.h"
@@ -11,6 +12,7 @@
 
 struct diff {
 	const struct session_record *rec;
+	struct hold hold; /* until all was read */
 	struct review r;
 	struct changes c;
 	struct patch p;

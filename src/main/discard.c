@@ -9,11 +9,11 @@
 #include "base/json.h"
 #include "cli/apply_options.h"
 #include "cli/verbs.h"
+#include "main/hold.h"
 #include "main/review_operands.h"
 #include "main/review_verbs.h"
 #include "review/discard.h"
 #include "run/job.h"
-#include "run/keep.h"
 
 struct verb_state {
 	struct caller who;
@@ -21,6 +21,7 @@ struct verb_state {
 	struct apply_options o;
 	struct review_operands ops;
 	struct review_named named;
+	struct hold hold;
 	struct discarded done;
 };
 
@@ -34,26 +35,6 @@ static int pick_paths(void *self, const struct changes *c, const char *const **r
 	*ret_paths = s->named.p;
 	*ret_n = s->named.n;
 	return 0;
-}
-
-/* With no call the next one mounts the overlay anew; one that runs would see it change below it. */
-static int check_calls(const struct verb_state *s, struct err *e)
-{
-	struct keep_request q = {.version = KEEP_VERSION, .kind = KEEP_STATUS};
-	static struct keep_answer answer;
-	struct err nobody = {0};
-	AUTO_FD int ctl = -1;
-
-	if (keep_connect(s->ops.session, &ctl, &nobody) < 0)
-		return 0;
-	if (keep_ask(ctl, &q, -1, &answer, NULL, e) < 0)
-		return -1;
-	if (!answer.calls)
-		return 0;
-	(void)err_set(e, ERR_BUSY, "%u call%s of session %s run%s", answer.calls,
-		      answer.calls == 1 ? "" : "s", s->ops.id, answer.calls == 1 ? "s" : "");
-	return err_hint(e, "sandglass session calls %s shows them, `session stop` ends one",
-			s->ops.id);
 }
 
 static int note(const struct verb_state *s, struct err *e)
@@ -78,7 +59,8 @@ static int note(const struct verb_state *s, struct err *e)
 static int discard(struct verb_state *s, int argc, char **argv, struct err *e)
 {
 	if (caller_init(&s->who, environ, s->cwd, e) < 0 ||
-	    review_operands(&s->who, argc, argv, &s->ops, e) < 0 || check_calls(s, e) < 0)
+	    review_operands(&s->who, argc, argv, &s->ops, e) < 0 ||
+	    hold_session(s->ops.session, &s->ops.rec, HOLD_CHANGE, &s->hold, e) < 0)
 		return -1;
 	if (discard_session(s->ops.session, &s->ops.rec, pick_paths, s, &s->done, e) < 0)
 		return -1;
@@ -123,7 +105,7 @@ int main_discard(int argc, char **argv)
 	struct err e = {0};
 	int first = 0;
 
-	s = (struct verb_state){.ops = {.session = -1}};
+	s = (struct verb_state){.ops = {.session = -1}, .hold = HOLD_NONE};
 	if (opt_parse(discard_usage.options, discard_usage.option_count, argc, argv, &s.o, &first,
 		      &e) < 0)
 		return cli_fail(&e, 2);
@@ -133,6 +115,7 @@ int main_discard(int argc, char **argv)
 	int status = rc == 0 ? 0 : e.code == ERR_NOT_FOUND ? 1 : 2;
 	const struct err *failed = rc < 0 ? &e : NULL;
 	status = s.o.json ? say_json(&s, failed, status) : say_text(&s, failed, status);
+	hold_end(&s.hold);
 	review_operands_release(&s.ops);
 	review_named_release(&s.named);
 	return status;

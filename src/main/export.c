@@ -24,6 +24,7 @@
 #include "cli/verbs.h"
 #include "main/child.h"
 #include "main/choose.h"
+#include "main/hold.h"
 #include "main/verbs.h"
 #include "policy/state.h"
 #include "review/applied.h"
@@ -41,6 +42,7 @@ struct export
 {
 	const struct export_options *o;
 	struct chosen session;
+	struct hold hold;
 	struct set policy;
 	struct attend attend;
 	struct review review;
@@ -170,8 +172,14 @@ static int put_in_place(struct export *x, struct err *e)
 /* sandglass-main diff [--stat] ID */
 static int run_diff(struct export *x, bool stat, int out, struct err *e)
 {
-	const char *words[] = {"sandglass-main", "diff", stat ? "--stat" : x->session.id,
-			       stat ? x->session.id : NULL, NULL};
+	const char *words[6] = {"sandglass-main", "diff"};
+	size_t n = 2;
+
+	if (x->o->at_end)
+		words[n++] = "--at-end";
+	if (stat)
+		words[n++] = "--stat";
+	words[n] = x->session.id;
 	char *argv[ARRAY_LEN(words)];
 	struct child c = {.path = "/proc/self/exe",
 			  .argv = argv,
@@ -409,6 +417,10 @@ static int export(struct export *x, const char *id, char **env, struct err *e)
 	if (choose_session(id, env, &x->session, e) < 0)
 		return -1;
 	chosen_tell(&x->session, "export");
+	if ((x->o->at_end
+		     ? hold_from_keeper(x->session.dir, &x->session.rec, &x->hold, e)
+		     : hold_session(x->session.dir, &x->session.rec, HOLD_READ, &x->hold, e)) < 0)
+		return -1;
 	if (look(x, e) < 0)
 		return -1;
 	if (x->o->at_end && !x->changes.n)
@@ -469,6 +481,7 @@ int main_export(int argc, char **argv)
 	int first = 0;
 
 	x = (struct export){.o = &o,
+			    .hold = HOLD_NONE,
 			    .session = {.dir = -1},
 			    .review = {.upper = -1, .masks = -1, .source = -1},
 			    .out = ARTIFACTS_INIT(-1),
@@ -490,6 +503,7 @@ int main_export(int argc, char **argv)
 	if (x.out.dir >= 0)
 		(void)close(x.out.dir);
 	artifacts_release(&x.out);
+	hold_end(&x.hold);
 	changes_release(&x.changes);
 	applied_release(&x.applied);
 	set_release(&x.policy);

@@ -30,6 +30,7 @@ enum keep_kind {
 	KEEP_RESET,
 	KEEP_DESTROY, /* value: 1, unreviewed changes are thrown away */
 	KEEP_END,     /* from the keeper: the call has to end, and why */
+	KEEP_HOLD, /* until the connection ends no call begins; BUSY if some run (see KEEP_FREEZE) */
 	KEEP_KINDS,
 };
 
@@ -37,6 +38,7 @@ enum keep_flag {
 	KEEP_HAS_USER = 1u << 0,
 	KEEP_HAS_TREE = 1u << 1,
 	KEEP_DETACHED = 1u << 2, /* of KEEP_BEGIN */
+	KEEP_FREEZE = 1u << 3,   /* of KEEP_HOLD: calls that run stand still, where that can be */
 };
 
 enum keep_state { KEEP_ACTIVE, KEEP_PAUSED, KEEP_ENDING };

@@ -35,6 +35,7 @@
 #include "store/remove.h"
 
 #define MAX_PEERS 128
+#define WAIT_MS 10000u                  /* that a call waits for an apply or a diff to end */
 #define END_MS 8000u                    /* that calls have to end: their grace, 5 s, and a little */
 #define SAMPLE_MS 100u                  /* between looks at what is used, at least */
 #define SAMPLE_SHARE 20u                /* and at most a twentieth of the time is spent on them */
@@ -43,10 +44,16 @@
 struct peer {
 	int fd; /* -1: free */
 	bool is_call, detached, told;
+	bool holds, freezes;       /* a review is at work over the session */
+	struct keep_request asked; /* a call that waits for the end of that */
+	int asked_fd;
+	uint64_t wait_ms; /* until then; 0: none waits */
 	char call[UUID_TEXT];
 	int init; /* pidfd of its first process; -1: not said yet */
 	ino_t pid_ns;
 };
+
+#define NO_PEER ((struct peer){.fd = -1, .init = -1, .asked_fd = -1})
 
 struct keeper {
 	const struct caller *who;
@@ -91,6 +98,20 @@ static size_t calls_of(const struct keeper *k)
 	return n;
 }
 
+static bool is_held(const struct keeper *k, bool frozen)
+{
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].fd >= 0 && (frozen ? k->peers[i].freezes : k->peers[i].holds))
+			return true;
+	return false;
+}
+
+/* Calls stand still while the session is paused or somebody reads what they write. */
+static int freeze_or_thaw(const struct keeper *k, struct err *e)
+{
+	return freezer_set(k->cgroup, k->lease.state == KEEP_PAUSED || is_held(k, true), e);
+}
+
 static void save_lease(struct keeper *k)
 {
 	struct err ignored = {0};
@@ -121,13 +142,17 @@ static void extend(struct keeper *k)
 static void drop(struct keeper *k, struct peer *p)
 {
 	bool was_call = p->is_call;
+	bool froze = p->freezes;
 
 	(void)close(p->fd);
 	if (p->init >= 0)
 		(void)close(p->init);
-	*p = (struct peer){.fd = -1, .init = -1};
+	base_close_fd(&p->asked_fd);
+	*p = NO_PEER;
 	if (was_call && k->lease.state == KEEP_ACTIVE)
 		extend(k);
+	if (froze)
+		(void)!freeze_or_thaw(k, &(struct err){0});
 }
 
 static void fill(const struct keeper *k, struct keep_answer *a)
@@ -308,6 +333,82 @@ static void begin_call(struct keeper *k, struct peer *p, const struct keep_reque
 		(void)close(tree);
 }
 
+static int being_reviewed(const struct keeper *k, struct err *e)
+{
+	(void)err_set(e, ERR_BUSY, "a diff, an apply or a discard of session %s is under way",
+		      k->rec->id);
+	return err_hint(e, "try again when it has ended");
+}
+
+/* A call that would change what somebody reads or applies waits. */
+static void begin_or_wait(struct keeper *k, struct peer *p, const struct keep_request *q, int *fd)
+{
+	if (!is_held(k, false) || p->is_call || p->wait_ms)
+		return begin_call(k, p, q, *fd);
+	p->asked = *q;
+	p->asked_fd = *fd;
+	p->wait_ms = boot_ms() + WAIT_MS;
+	*fd = -1;
+}
+
+static void end_waits(struct keeper *k)
+{
+	bool held = is_held(k, false);
+	uint64_t now = boot_ms();
+	struct err e = {0};
+
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct peer *p = &k->peers[i];
+		if (p->fd < 0 || !p->wait_ms || (held && now < p->wait_ms))
+			continue;
+		int fd = p->asked_fd;
+		p->wait_ms = 0;
+		p->asked_fd = -1;
+		if (!held)
+			begin_call(k, p, &p->asked, fd);
+		else if (being_reviewed(k, &e) < 0)
+			answer(k, p, p->asked.kind, &e, NULL, 0, 0);
+		base_close_fd(&fd);
+	}
+}
+
+/* "CALL, CALL and 2 more" */
+static void name_calls(const struct keeper *k, char *ret, size_t len)
+{
+	size_t n = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		if (k->peers[i].fd < 0 || !k->peers[i].is_call || n++ >= 2)
+			continue;
+		(void)snprintf(ret + strlen(ret), len - strlen(ret), "%s%.8s", n > 1 ? ", " : "",
+			       k->peers[i].call);
+	}
+	if (n > 2)
+		(void)snprintf(ret + strlen(ret), len - strlen(ret), " and %zu more", n - 2);
+}
+
+static int hold(struct keeper *k, struct peer *p, const struct keep_request *q, struct err *e)
+{
+	char names[128];
+	size_t calls = calls_of(k);
+
+	if (p->is_call || p->holds)
+		return err_set(e, ERR_INTERNAL, "a hold of a call");
+	p->holds = true;
+	p->freezes = calls && (q->flags & KEEP_FREEZE) && k->cgroup[0];
+	if (!calls || (p->freezes && freeze_or_thaw(k, e) == 0))
+		return 0;
+	p->holds = p->freezes = false;
+	if (k->cgroup[0])
+		(void)!freeze_or_thaw(k, &(struct err){0});
+	name_calls(k, names, sizeof(names));
+	(void)err_set(e, ERR_BUSY, "%zu call%s of session %s run%s: %s", calls,
+		      calls == 1 ? "" : "s", k->rec->id, calls == 1 ? "s" : "", names);
+	return err_hint(e, "wait for its end, or end it: sandglass session stop %s CALL",
+			k->rec->id);
+}
+
 static ino_t pid_ns_of(int pidfd)
 {
 	char path[64];
@@ -354,9 +455,11 @@ static int resume_all(struct keeper *k, struct err *e)
 {
 	if (k->lease.state != KEEP_PAUSED)
 		return k->lease.state == KEEP_ACTIVE ? 0 : check_active(k, e);
-	if (freezer_set(k->cgroup, false, e) < 0)
-		return -1;
 	k->lease.state = KEEP_ACTIVE;
+	if (freeze_or_thaw(k, e) < 0) {
+		k->lease.state = KEEP_PAUSED;
+		return -1;
+	}
 	renew(k, k->lease.left_ms);
 	session_told(k->who, k->rec, "session.resume", NULL);
 	return 0;
@@ -397,6 +500,8 @@ static int reset(struct keeper *k, struct err *e)
 {
 	if (check_active(k, e) < 0)
 		return -1;
+	if (is_held(k, false))
+		return being_reviewed(k, e);
 	if (review_recover(k->dir, k->rec, e) < 0)
 		return -1;
 	end_calls(k, ERR_CANCELLED, "the session was reset");
@@ -461,6 +566,8 @@ static bool end_session(struct keeper *k, enum err_code code, const char *why, b
 
 static int destroy(struct keeper *k, bool discard, struct err *e)
 {
+	if (is_held(k, false))
+		return being_reviewed(k, e);
 	if (end_session(k, ERR_CANCELLED, "the session was destroyed", !discard))
 		return 0;
 	(void)err_set(e, ERR_INTERNAL, "its changes could not be kept, so it was not removed");
@@ -494,6 +601,7 @@ static int carry_out(struct keeper *k, const struct keep_request *q, struct err 
 	case KEEP_BEGIN:
 	case KEEP_INIT:
 	case KEEP_END:
+	case KEEP_HOLD:
 	case KEEP_KINDS:
 		break;
 	}
@@ -513,7 +621,10 @@ static void on_request(struct keeper *k, struct peer *p)
 		drop(k, p);
 	} else if (q.kind == KEEP_BEGIN) {
 		q.call[UUID_TEXT - 1] = '\0';
-		begin_call(k, p, &q, fd);
+		begin_or_wait(k, p, &q, &fd);
+	} else if (q.kind == KEEP_HOLD) {
+		int rc = hold(k, p, &q, &e);
+		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
 	} else if (q.kind == KEEP_INIT) {
 		if (p->is_call && p->init < 0 && fd >= 0) {
 			p->init = fd;
@@ -542,7 +653,8 @@ static void on_peer(struct keeper *k)
 		return;
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		if (k->peers[i].fd < 0) {
-			k->peers[i] = (struct peer){.fd = TAKE_FD(fd), .init = -1};
+			k->peers[i] = NO_PEER;
+			k->peers[i].fd = TAKE_FD(fd);
 			return;
 		}
 }
@@ -577,7 +689,7 @@ static void end_writers(struct keeper *k, const struct err *e)
 		if (k->peers[i].init >= 0)
 			(void)syscall(SYS_pidfd_send_signal, k->peers[i].init, SIGKILL, NULL, 0);
 	if (frozen || k->cgroup[0])
-		(void)!freezer_set(k->cgroup, false, &(struct err){0});
+		(void)!freeze_or_thaw(k, &(struct err){0});
 }
 
 static void on_sample(struct keeper *k)
@@ -602,6 +714,9 @@ static uint64_t next_ms(const struct keeper *k)
 
 	if (calls_of(k) && k->lease.state == KEEP_ACTIVE && k->sample_ms < next)
 		next = k->sample_ms;
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].fd >= 0 && k->peers[i].wait_ms && k->peers[i].wait_ms < next)
+			next = k->peers[i].wait_ms;
 	return next;
 }
 
@@ -621,6 +736,8 @@ static void loop(struct keeper *k)
 				on_request(k, &k->peers[i]);
 		if (!k->over && fds[MAX_PEERS].revents)
 			on_peer(k);
+		if (!k->over)
+			end_waits(k);
 		now = boot_ms();
 		if (k->over)
 			return;
@@ -737,7 +854,7 @@ static _Noreturn void keep(const struct caller *who, int dir, struct session_rec
 			    .listener = -1,
 			    .layers = {.ctl = -1, .user = -1, .pidns = -1, .net = -1}};
 	for (size_t i = 0; i < MAX_PEERS; i++)
-		k.peers[i] = (struct peer){.fd = -1, .init = -1};
+		k.peers[i] = NO_PEER;
 	leave_caller(&k, &tell);
 	w.good = begin(&k, fresh, &w.e) == 0;
 	(void)!write(tell, &w, sizeof(w));
