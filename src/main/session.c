@@ -25,6 +25,7 @@
 #include "main/verbs.h"
 #include "review/recover.h"
 #include "run/keep.h"
+#include "run/session.h"
 #include "run/uidlock.h"
 #include "session/copy.h"
 #include "session/keeper.h"
@@ -182,6 +183,8 @@ static void write_seen(const struct picked *p, const struct seen *s, struct json
 		json_nil(o);
 	json_kv_str(o, "writes", session_writes_names[r->writes]);
 	write_copied(p, o);
+	json_key(o, "masked");
+	session_masked_json(p->dir, o);
 	json_kv_str(o, "created", clock_rfc3339(r->created_ns / 1000000, when));
 	json_kv_uint(o, "ttl_ms", r->ttl_ms);
 	json_kv_uint(o, "lease_left_ms", s->lease_ms);

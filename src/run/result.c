@@ -366,9 +366,12 @@ static void write_masked(const struct job *j, struct json *o)
 	struct guard_mask m;
 
 	json_key(o, "masked");
+	if (j->in && job_session_is_held(j)) {
+		session_masked_json(j->in->dir, o);
+		return;
+	}
 	json_arr_begin(o);
-	const struct guard *g = j->in && j->in->masks ? j->in->masks : j->guard;
-	for (size_t i = 0; g && guard_masked(g, i, &m); i++) {
+	for (size_t i = 0; j->guard && guard_masked(j->guard, i, &m); i++) {
 		json_obj_begin(o);
 		put_text(o, "path", m.path);
 		json_kv_str(o, "as", m.empty ? "empty" : "unreadable");

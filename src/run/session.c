@@ -55,6 +55,27 @@ int session_masks(const struct request *req, const struct caller *who, const str
 	return buf_check(out, "the list of masks", ERR_CONFIG_INVALID, e);
 }
 
+void session_masked_json(int dir, struct json *o)
+{
+	AUTO_BUF list = BUF_INIT(MAX_MASKS_BYTES);
+	char block[4096];
+
+	AUTO_FD int fd = openat(dir, SESSION_MASKED, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	for (ssize_t n = fd < 0 ? 0 : read(fd, block, sizeof(block)); n > 0;
+	     n = read(fd, block, sizeof(block)))
+		(void)buf_add(&list, block, (size_t)n);
+	(void)buf_cstr(&list); /* its end is one of a string, whatever the file is */
+	json_arr_begin(o);
+	for (size_t at = 0; !list.failed && at < list.n; at += strlen(list.p + at) + 1) {
+		json_obj_begin(o);
+		json_key(o, "path");
+		json_text(o, list.p + at + 1, strlen(list.p + at + 1));
+		json_kv_str(o, "as", list.p[at] == 'e' ? "empty" : "unreadable");
+		json_obj_end(o);
+	}
+	json_arr_end(o);
+}
+
 /* One whose keeper was killed: as it stands, with a new one. */
 static int start_keeper(const char *id, char **env, struct err *e)
 {

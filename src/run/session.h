@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "run/job.h"
 #include "run/keep.h"
 #include "store/session.h"
@@ -62,6 +63,9 @@ NODISCARD int job_session_open_logs(struct job *j, struct err *e);
 /* What a failed command's last words have to do with the way writes are held; NULL: nothing. */
 const char *job_session_hint(const struct job *j);
 void job_session_release(struct job_session *s);
+
+/* An array of what is masked in the session, as its keeper has it in force or in the copy. */
+void session_masked_json(int dir, struct json *o);
 
 /* What is to be masked in a source, as session/masks.h wants it. `ret_guard` knows their names. */
 NODISCARD int session_masks(const struct request *req, const struct caller *who,

@@ -315,7 +315,7 @@ static int load_masked(struct copy *c, int dir)
 {
 	struct stat st;
 
-	AUTO_FD int fd = openat(dir, "masked", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD int fd = openat(dir, SESSION_MASKED, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > (off_t)MAX_MASKS_LIST)
 		return 0;
 	size_t n = (size_t)st.st_size;

@@ -217,34 +217,61 @@ static void end_calls(struct keeper *k, enum err_code code, const char *why)
 }
 
 /* The list comes in a file of the caller's own memory. */
-static int take_masks(struct keeper *k, int fd, struct err *e)
+static int read_masks(int fd, struct buf *ret, struct err *e)
 {
 	struct stat st;
-	bool any = false;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > (off_t)MAX_MASKS_LIST)
 		return err_set(e, ERR_INTERNAL, "no list of masks");
 	size_t n = (size_t)st.st_size;
-	AUTO_FREE char *list = malloc(n + 1);
-	if (!list || pread(fd, list, n, 0) != (ssize_t)n)
+	if (buf_reserve(ret, n + 1) < 0 || pread(fd, ret->p, n, 0) != (ssize_t)n)
 		return err_set(e, ERR_INTERNAL, "the list of masks");
-	list[n] = '\0';
-	if (!masks_check(list, n))
-		return err_set(e, ERR_INTERNAL, "a list of masks that cannot be");
-	if (masks_write(k->dir, k->rec, list, n, &any, e) < 0 || masks_swap(k->dir, e) < 0)
+	ret->n = n;
+	ret->p[n] = '\0';
+	return masks_check(ret->p, n) ? 0
+				      : err_set(e, ERR_INTERNAL, "a list of masks that cannot be");
+}
+
+static int take_masks(struct keeper *k, const struct buf *list, struct err *e)
+{
+	bool any = false;
+
+	if (masks_write(k->dir, k->rec, list->p, list->n, &any, e) < 0 ||
+	    masks_swap(k->dir, e) < 0 || masks_keep(k->dir, list->p, list->n, e) < 0)
 		return -1;
 	k->masks = any;
 	k->masked = true;
-	masks_tell_git(k->dir, k->rec, list, n);
+	masks_tell_git(k->dir, k->rec, list->p, list->n);
 	return 0;
+}
+
+/* Nothing can be masked under calls that run: what is new is not shown, nor are they ended. */
+static int check_masks(const struct keeper *k, const struct buf *list, struct err *e)
+{
+	AUTO_BUF kept = BUF_INIT(MAX_MASKS_LIST);
+
+	if (masks_kept(k->dir, &kept, e) < 0)
+		return -1;
+	const char *missing = masks_missing(&kept, list->p, list->n);
+	if (!missing)
+		return 0;
+	(void)err_set(e, ERR_BUSY, "%s is new, and cannot be masked while other calls run",
+		      missing);
+	return err_hint(e, "sandglass session stop %.8s CALL, or --read %s", k->rec->id, missing);
 }
 
 /* With nobody inside what the host has changed meanwhile is taken in. */
 static int make_ready(struct keeper *k, int fd, bool alone, struct err *e)
 {
-	if (!session_is_overlay(k->rec) || !alone)
+	AUTO_BUF list = BUF_INIT(MAX_MASKS_LIST + 1);
+
+	if (!session_is_overlay(k->rec))
 		return 0;
-	if (fd >= 0 && take_masks(k, fd, e) < 0)
+	if (fd >= 0 && read_masks(fd, &list, e) < 0)
+		return -1;
+	if (!alone)
+		return fd < 0 || !k->masked ? 0 : check_masks(k, &list, e);
+	if (fd >= 0 && take_masks(k, &list, e) < 0)
 		return -1;
 	k->mounted = false;
 	if (layers_mount(&k->layers, k->masks, e) < 0)

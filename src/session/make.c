@@ -190,8 +190,8 @@ static int put_files(struct making *m, const struct session_record *rec, int dir
 	if (rc == 0 && rec->writes == SESSION_COPY)
 		rc = session_masks(m->req, m->who, &m->src, rec->id, &list, &g, e);
 	guard_free(g);
-	(void)unlinkat(dir, "masked", 0);
-	return rc == 0 && list.n ? put_file(dir, "masked", list.p, list.n, e) : rc;
+	(void)unlinkat(dir, SESSION_MASKED, 0);
+	return rc == 0 && list.n ? put_file(dir, SESSION_MASKED, list.p, list.n, e) : rc;
 }
 
 /*

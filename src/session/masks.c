@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/buf.h"
+#include "base/nameset.h"
 #include "core/sys.h"
 #include "store/remove.h"
 
@@ -152,8 +153,11 @@ int masks_write(int dir, const struct session_record *rec, const char *list, siz
 	return 0;
 }
 
+/* At no moment is there none, where the file system can. */
 int masks_swap(int dir, struct err *e)
 {
+	if (renameat2(dir, "masks.new", dir, "masks", RENAME_EXCHANGE) == 0)
+		return 0;
 	remove_tree(dir, "masks.old");
 	if ((renameat(dir, "masks", dir, "masks.old") < 0 && errno != ENOENT) ||
 	    renameat(dir, "masks.new", dir, "masks") < 0)
@@ -164,6 +168,57 @@ int masks_swap(int dir, struct err *e)
 void masks_clear(int dir)
 {
 	remove_tree(dir, "masks.old");
+	remove_tree(dir, "masks.new"); /* where they were exchanged */
+}
+
+int masks_keep(int dir, const char *list, size_t n, struct err *e)
+{
+	static const char draft[] = SESSION_MASKED ".new";
+
+	(void)unlinkat(dir, draft, 0);
+	AUTO_FD int fd =
+		openat(dir, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || (n && write(fd, list, n) != (ssize_t)n) ||
+	    renameat(dir, draft, dir, SESSION_MASKED) < 0)
+		return err_sys(e, "keep the list of masks");
+	return 0;
+}
+
+int masks_kept(int dir, struct buf *ret, struct err *e)
+{
+	char block[4096];
+
+	AUTO_FD int fd = openat(dir, SESSION_MASKED, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_sys(e, "the list of masks");
+	for (;;) {
+		ssize_t n = RETRY_EINTR(read(fd, block, sizeof(block)));
+		if (n < 0)
+			return err_sys(e, "the list of masks");
+		if (n == 0)
+			break;
+		(void)buf_add(ret, block, (size_t)n);
+	}
+	if (buf_check(ret, "the list of masks", ERR_INTERNAL, e) < 0)
+		return -1;
+	return masks_check(ret->p ? ret->p : "", ret->n)
+		       ? 0
+		       : err_set(e, ERR_INTERNAL, "the list of masks is damaged");
+}
+
+const char *masks_missing(const struct buf *kept, const char *list, size_t n)
+{
+	struct nameset there = {.n = 0};
+	const char *found = NULL;
+	bool good = true;
+
+	for (size_t at = 0; at < kept->n && good; at += strlen(kept->p + at) + 1)
+		good = nameset_put(&there, kept->p + at, 0);
+	for (size_t at = 0; at < n && !found; at += strlen(list + at) + 1)
+		if (!good || !nameset_get(&there, list + at, NULL))
+			found = list + at + 1;
+	nameset_release(&there);
+	return found;
 }
 
 static void put_ignored(const char *path, struct buf *out)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "store/session.h"
 
@@ -27,6 +28,11 @@ bool masks_check(const char *list, size_t n);
 NODISCARD int masks_write(int dir, const struct session_record *rec, const char *list, size_t n,
 			  bool *ret_any, struct err *e);
 NODISCARD int masks_swap(int dir, struct err *e);
+/* The list as it is in force from here on; what `ret` is of a session. */
+NODISCARD int masks_keep(int dir, const char *list, size_t n, struct err *e);
+NODISCARD int masks_kept(int dir, struct buf *ret, struct err *e);
+/* The first entry that is not in force, past its letter; NULL: all are. */
+const char *masks_missing(const struct buf *kept, const char *list, size_t n);
 /* The one before, once it is not mounted any more. */
 void masks_clear(int dir);
 

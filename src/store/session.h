@@ -95,3 +95,4 @@ bool session_is_kept(int dir);
 #define SESSION_RECORD "record"
 #define SESSION_BASE "base"
 #define SESSION_SOCKET "keeper.sock"
+#define SESSION_MASKED "masked" /* what is masked in it: a letter, a path, NUL, ... */

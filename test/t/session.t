@@ -520,8 +520,28 @@ def secrets(who):
                 p.write(f"{p.src}/.env.new")
                 late = p.exec(s, "cat .env.new; echo ran")
                 tap.ok(late.out == "ran\n", f"one that came later too, {who.name}", late)
+                under_way(p, s)
         finally:
             p.close()
+
+
+def under_way(p, s):
+    """While a call runs nothing new can be masked: what would show it is refused."""
+    call = p.session("exec", "--detach", s, "sleep", "60").out.strip()
+    same = p.exec(s, "cat .env.new; echo ran")
+    p.write(f"{p.src}/.env.later")
+    refused = p.exec(s, "cat .env.later")
+    read = json.loads(p.exec(s, "true", "--json", "--read", ".env.later").out)
+    p.session("stop", s, call)
+    wait_for(lambda: p.show(s)["calls"] == 0, 10)
+    after = p.exec(s, "cat .env.later; echo ran")
+    masked = {m["path"] for m in p.show(s)["masked"]}
+    tap.ok(same.out == "ran\n" and (refused.status, code(refused)) == (125, "BUSY") and
+           ".env.later" in refused.err and p.canary not in refused.out and
+           ".env.later" not in {m["path"] for m in read["sandbox"]["masked"]} and
+           after.out == "ran\n" and {".env.new", ".env.later"} <= masked,
+           f"a secret that comes while a call runs is refused or masked, {p.who.name}", same,
+           refused, read["error"], after, masked)
 
 
 def quota(who):
