@@ -278,12 +278,20 @@ static int verify(struct audit *a, const char *file, struct err *e)
 	return v.intact ? 0 : 1;
 }
 
+static bool is_decision(const char *word)
+{
+	return strcmp(word, "allow") == 0 || strcmp(word, "ask") == 0 || strcmp(word, "deny") == 0;
+}
+
 /* What the options say, checked. */
 static int set_filter(struct audit *a, struct err *e)
 {
 	const struct audit_options *o = a->o;
 	int64_t now = clock_wall_ms();
 
+	if (o->decision && !is_decision(o->decision))
+		return err_set(e, ERR_CONFIG_INVALID, "`%s` is no decision: allow, ask or deny",
+			       o->decision);
 	a->filter = (struct filter){.session = o->session,
 				    .event = o->event,
 				    .decision = o->decision,

@@ -406,6 +406,8 @@ def query(log):
                got if not isinstance(got, list) else len(got))
     bad = log.audit("query", "--since", "yesterday")
     tap.ok(bad.status == 2 and "CONFIG_INVALID" in bad.err, f"query: no such time, {log.who}", bad)
+    bad = log.audit("query", "--decision", "maybe")
+    tap.ok(bad.status == 2 and "allow, ask or deny" in bad.err, f"query: no such decision, {log.who}", bad)
     shown = log.audit("query", "--event", "call.end")
     tap.ok(shown.status == 0 and len(shown.out.splitlines()) == sum(l["event"] == "call.end" for l in lines),
            f"query for people: a line each, {log.who}", shown)
