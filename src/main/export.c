@@ -30,6 +30,7 @@
 #include "review/applied.h"
 #include "review/artifact.h"
 #include "review/change.h"
+#include "review/commits.h"
 #include "store/remove.h"
 
 #define MAX_EXPORT_BYTES ((uint64_t)8 << 30)
@@ -220,6 +221,56 @@ static int export_diff(struct export *x, struct err *e)
 	return 0;
 }
 
+/* All objects that the session made, where git could make nothing better of them. */
+static int export_objects(struct export *x, struct err *e)
+{
+	AUTO_FD int fd = -1;
+
+	if (!commits_has_objects(&x->changes))
+		return 0;
+	if (artifact_create(&x->out, "objects.tar", &fd, e) < 0 ||
+	    commits_tar(&x->review, &x->changes, fd, e) < 0)
+		return -1;
+	return artifact_add(&x->out, "objects.tar", fd, e);
+}
+
+/* What the patch does not hold: commits, as something that git fetches from. */
+static int export_commits(struct export *x, struct err *e)
+{
+	struct commits m = {.bundle = -1};
+	struct err why = {0};
+	char bytes[65536];
+	ssize_t n = 0;
+	AUTO_FD int to = -1;
+
+	if (!x->reviewed)
+		return 0;
+	bool good = commits_find(&x->review, &x->changes, &x->applied, &m, &why) == 0 &&
+		    (!m.n || commits_bundle(&x->review, &x->changes, x->out.dir, &m, &why) == 0);
+	if (!good)
+		artifact_note(&x->out, "commits.bundle", why.msg);
+	int bundle = good ? m.bundle : -1;
+	struct stat st = {.st_size = 0};
+	if (bundle >= 0 && fstat(bundle, &st) < 0)
+		st.st_size = 0;
+	int rc = 0;
+	if (st.st_size > 0) {
+		rc = lseek(bundle, 0, SEEK_SET) < 0
+			     ? err_sys(e, "the session's commits")
+			     : artifact_create(&x->out, "commits.bundle", &to, e);
+		while (rc == 0 && (n = read(bundle, bytes, sizeof(bytes))) > 0)
+			if (write(to, bytes, (size_t)n) != n)
+				rc = err_sys(e, "write commits.bundle");
+		if (rc == 0)
+			rc = n < 0 ? err_sys(e, "the session's commits")
+				   : artifact_add(&x->out, "commits.bundle", to, e);
+	} else {
+		rc = export_objects(x, e);
+	}
+	commits_release(&m);
+	return rc;
+}
+
 static int export_dir(struct export *x, const char *from, const char *name, struct err *e)
 {
 	char first[16];
@@ -386,7 +437,8 @@ static int write_files(struct export *x, struct err *e)
 {
 	char old[PATH_TEXT];
 
-	if (export_diff(x, e) < 0 || export_dir(x, "results", "results", e) < 0 ||
+	if (export_diff(x, e) < 0 || export_commits(x, e) < 0 ||
+	    export_dir(x, "results", "results", e) < 0 ||
 	    export_dir(x, "root/logs", "logs", e) < 0 || export_files(x, e) < 0 ||
 	    export_summary(x, e) < 0 || artifact_manifest(&x->out, e) < 0)
 		return -1;

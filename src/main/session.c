@@ -23,6 +23,7 @@
 #include "core/sys.h"
 #include "main/session_parts.h"
 #include "main/verbs.h"
+#include "policy/state.h"
 #include "review/recover.h"
 #include "run/keep.h"
 #include "run/session.h"
@@ -399,6 +400,66 @@ static int destroy_left(const struct session_caller *c, struct picked *p, bool d
 	return 0;
 }
 
+/* Whether there is anything in the layer that holds changes: a look, not a review. */
+static bool holds_something(const struct picked *p)
+{
+	static const char *const layers[] = {"upper", "copy"};
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(layers) && !found; i++) {
+		int fd =
+			sys_openat2(p->dir, layers[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC, BENEATH);
+		DIR *d = fd < 0 ? NULL : fdopendir(fd);
+		for (struct dirent *at = d ? readdir(d) : NULL; at && !found; at = readdir(d))
+			found = strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0;
+		if (d)
+			(void)closedir(d);
+		else if (fd >= 0)
+			(void)close(fd);
+	}
+	return found;
+}
+
+/* Where the changes are, or that they are nowhere. */
+static int tell_destroyed(const struct session_caller *c, const struct picked *p,
+			  const struct session_options *o, bool held)
+{
+	AUTO_BUF out = BUF_INIT(MAX_TEXT);
+	struct json j = JSON_INIT(&out);
+	char home[PATH_TEXT];
+	char path[PATH_TEXT + UUID_TEXT + 16];
+	struct err ignored = {0};
+
+	state_home(&c->who, home);
+	(void)snprintf(path, sizeof(path), "%s/artifacts/%s", home, p->rec.id);
+	bool kept = access(path, F_OK) == 0;
+	if (o->json) {
+		json_obj_begin(&j);
+		json_kv_str(&j, "id", p->rec.id);
+		json_kv_bool(&j, "destroyed", true);
+		json_kv_bool(&j, "discarded", o->discard);
+		json_key(&j, "artifacts");
+		if (kept)
+			json_text(&j, path, strlen(path));
+		else
+			json_nil(&j);
+		json_obj_end(&j);
+		(void)buf_char(&out, '\n');
+		return put(&out);
+	}
+	if (o->discard && !held)
+		return 0;
+	if (!o->discard && !kept)
+		return 0;
+	(void)buf_str(&out, o->discard ? "sandglass: what it held is dropped (--discard)"
+				       : "sandglass: kept in ");
+	if (!o->discard)
+		(void)term_escape(&out, path, strlen(path));
+	(void)buf_char(&out, '\n');
+	(void)!cli_write(STDERR_FILENO, out.p, out.n, &ignored);
+	return 0;
+}
+
 static int destroy(const struct session_caller *c, const struct session_options *o, char **operands)
 {
 	struct keep_request q = {.kind = KEEP_DESTROY, .value = o->discard};
@@ -407,14 +468,14 @@ static int destroy(const struct session_caller *c, const struct session_options 
 	struct err e = {0};
 
 	int rc = session_pick(&c->who, operands[0], &p, &e);
+	bool held = rc == 0 && p.rec.source[0] && holds_something(&p);
 	if (rc == 0 && p.kept)
 		rc = keep_ask(p.ctl, &q, -1, &a, NULL, &e);
 	else if (rc == 0)
 		rc = destroy_left(c, &p, o->discard, &e);
-	if (rc == 0 && o->json)
-		(void)printf("{\"id\":\"%s\",\"destroyed\":true}\n", p.rec.id);
+	int status = rc < 0 ? cli_fail(&e, 2) : tell_destroyed(c, &p, o, held);
 	session_let_go(&p);
-	return rc < 0 ? cli_fail(&e, 2) : fflush(stdout) ? 2 : 0;
+	return status;
 }
 
 static int new (int argc, char **argv)

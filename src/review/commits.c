@@ -318,14 +318,30 @@ static bool tar_add(int out, const char *name, int fd)
 	return !rest || write(out, head, TAR_BLOCK - rest) == (ssize_t)(TAR_BLOCK - rest);
 }
 
-static int tar_objects(const struct review *r, const struct changes *c, int out, struct err *e)
+static bool is_new_object(const struct change *ch)
 {
-	for (size_t i = changes_seek(c, OBJECTS); i < c->n; i++) {
+	return S_ISREG(ch->after.mode) && !ch->before.mode && is_object(ch->path + strlen(OBJECTS));
+}
+
+static bool is_below_objects(const struct change *ch)
+{
+	return strncmp(ch->path, OBJECTS, sizeof(OBJECTS) - 1) == 0;
+}
+
+bool commits_has_objects(const struct changes *c)
+{
+	for (size_t i = changes_seek(c, OBJECTS); i < c->n && is_below_objects(&c->v[i]); i++)
+		if (is_new_object(&c->v[i]))
+			return true;
+	return false;
+}
+
+int commits_tar(const struct review *r, const struct changes *c, int out, struct err *e)
+{
+	for (size_t i = changes_seek(c, OBJECTS); i < c->n && is_below_objects(&c->v[i]); i++) {
 		const struct change *ch = &c->v[i];
 		const char *name = ch->path + strlen(OBJECTS);
-		if (strncmp(ch->path, OBJECTS, sizeof(OBJECTS) - 1) != 0)
-			break;
-		if (!S_ISREG(ch->after.mode) || ch->before.mode || !is_object(name))
+		if (!is_new_object(ch))
 			continue;
 		AUTO_FD int fd = change_open(r, &ch->after, e);
 		if (fd < 0)
@@ -355,8 +371,8 @@ static const char bundle_script[] =
 	"git bundle create -q b $names $not 2>said || grep -q 'empty bundle' said || exit 1\n"
 	"[ ! -f b ] || exec cat b\n";
 
-static int make_bundle(const struct review *r, const struct changes *c, int scratch,
-		       struct commits *m, struct err *e)
+int commits_bundle(const struct review *r, const struct changes *c, int scratch, struct commits *m,
+		   struct err *e)
 {
 	AUTO_FREE char *objects = NULL;
 	AUTO_FREE const char **args = calloc(4 + 2 * m->n + 1, sizeof(*args));
@@ -366,7 +382,7 @@ static int make_bundle(const struct review *r, const struct changes *c, int scra
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (tar < 0)
 		return err_sys(e, "a file for the session's objects");
-	if (tar_objects(r, c, tar, e) < 0)
+	if (commits_tar(r, c, tar, e) < 0)
 		return -1;
 	size_t n = 0;
 	args[n++] = strlen(m->v[0].after) == 64 ? "sha256" : "sha1";
@@ -520,7 +536,7 @@ int commits_fetch(const struct review *r, const struct changes *c, const struct 
 
 	if (!m->n)
 		return 0;
-	if (make_bundle(r, c, scratch, m, e) < 0)
+	if (commits_bundle(r, c, scratch, m, e) < 0)
 		return err_wrap(e, "the session's commits");
 	if (fstat(m->bundle, &st) < 0)
 		return err_sys(e, "the session's commits");

@@ -40,6 +40,13 @@ NODISCARD int commits_find(const struct review *r, const struct changes *c,
 			   const struct applied *applied, struct commits *ret, struct err *e);
 void commits_release(struct commits *m);
 
+/* m->bundle of the branches, against what the source has; empty: that has all of them. */
+NODISCARD int commits_bundle(const struct review *r, const struct changes *c, int scratch,
+			     struct commits *m, struct err *e);
+/* Whether the session has objects of its own; all of them as a tar file, for its objects/. */
+bool commits_has_objects(const struct changes *c);
+NODISCARD int commits_tar(const struct review *r, const struct changes *c, int out, struct err *e);
+
 /* The objects, into the source's repository; no ref is changed. `scratch` is a directory of ours. */
 NODISCARD int commits_fetch(const struct review *r, const struct changes *c,
 			    const struct owner *owner, int scratch, struct commits *m,

@@ -660,7 +660,45 @@ def copied(who):
         p.close()
 
 
-ROWS = {"copied": copied, "names": names, "Session start": start, "A1": prefix, "A2": prefix, "A5": source,
+def left_out(who):
+    """What apply left out is an artifact when the session ends, commits too; or dropped, and said so."""
+    p = Sessions(who)
+    try:
+        p.sh("git init -q -b main .; echo a >a; echo b >b; git add -A; git commit -qm start")
+        for options in ((), ("--copy",)) if not who.uid else ((),):
+            how = "copy" if options else "overlay"
+            s = p.new(*options)
+            p.exec(s, "echo alpha >a; git commit -qam alpha; git switch -qc side; echo s >s; git add s;"
+                   " git commit -qm side; git switch -q main; echo beta >b")
+            part = p.run([SANDGLASS, "apply", s, "b"])
+            ended = p.session("destroy", "--json", s)
+            at = json.loads(ended.out)["artifacts"]
+            patch = p.sh(f"cat {at}/diff.patch").out
+            p.own(f"{p.out}")
+            got = p.sh(f"rm -rf {p.out}/x; git clone -q {p.src} {p.out}/x && cd {p.out}/x && "
+                       f"git fetch -q {at}/commits.bundle 'refs/heads/*:refs/heads/session/*' && "
+                       "git show session/main:a && git show session/side:s")
+            tap.ok(part.status == 0 and "+alpha" in patch and "+beta" not in patch and
+                   got.out == "alpha\ns\n" and not p.remains(s),
+                   f"after a partial apply the rest is an artifact, commits too, {how}, {who.name}",
+                   part, ended, got, *p.remains(s))
+            s = p.new(*options)
+            p.exec(s, "git checkout -q --detach; echo lost >l; git add l; git commit -qm lost")
+            told = p.session("destroy", s)
+            at = f"{p.state}/artifacts/{s}"
+            names = os.listdir(at) if os.path.isdir(at) else []
+            s = p.new(*options)
+            p.exec(s, "echo x >x")
+            dropped = p.session("destroy", "--discard", s)
+            tap.ok(at in told.err and "objects.tar" in names and "dropped" in dropped.err and
+                   not os.path.exists(f"{p.state}/artifacts/{s}"),
+                   f"destroy says what became of it, {how}, {who.name}", told, names, dropped)
+            p.sh("git checkout -q -- .")
+    finally:
+        p.close()
+
+
+ROWS = {"copied": copied, "left out": left_out, "names": names, "Session start": start, "A1": prefix, "A2": prefix, "A5": source,
         "files": files, "detached": detached, "logs": logs, "lease": lease, "paused": paused,
         "edits": edits, "secrets": secrets, "R9": quota, "together": together, "others": others}
 
