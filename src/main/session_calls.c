@@ -16,11 +16,14 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/term.h"
 #include "cli/verbs.h"
 #include "core/sys.h"
 #include "main/session_parts.h"
 #include "run/keep.h"
 
+#define LOG_BLOCK 65536
+#define MAX_SHOWN ((size_t)8 * LOG_BLOCK) /* escaped, a byte is at most four */
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define MAX_CALLS 65536u
 
@@ -167,16 +170,58 @@ static int pick_call(const struct picked *p, const char *text, char ret[UUID_TEX
 	return err_hint(e, "sandglass session calls %.8s", p->rec.id);
 }
 
+/* A part of a log. At a terminal only its line ends and tabs move anything. */
+static int say(const char *p, size_t n, struct err *e)
+{
+	AUTO_BUF out = BUF_INIT(MAX_SHOWN);
+
+	if (!isatty(STDOUT_FILENO))
+		return cli_write(STDOUT_FILENO, p, n, e);
+	for (size_t i = 0; i < n; i++) {
+		size_t from = i;
+		while (i < n && p[i] != '\n' && p[i] != '\t')
+			i++;
+		(void)term_escape(&out, p + from, i - from);
+		if (i < n)
+			(void)buf_char(&out, p[i]);
+	}
+	return cli_write(STDOUT_FILENO, out.p ? out.p : "", out.n, e);
+}
+
+/* As much of a log as is there now, in pieces that end with a line where they can. */
+static int pour(int fd, uint64_t bytes, struct err *e)
+{
+	char block[LOG_BLOCK];
+	off_t at = 0;
+
+	while (bytes) {
+		size_t want = bytes < sizeof(block) ? (size_t)bytes : sizeof(block);
+		ssize_t n = RETRY_EINTR(pread(fd, block, want, at));
+		if (n < 0)
+			return err_sys(e, "the log");
+		if (n == 0)
+			return 0; /* it was cut */
+		const char *end =
+			(size_t)n == sizeof(block) ? memrchr(block, '\n', (size_t)n) : NULL;
+		size_t some = end ? (size_t)(end - block) + 1 : (size_t)n;
+		if (say(block, some, e) < 0)
+			return -1;
+		at += (off_t)some;
+		bytes -= some;
+	}
+	return 0;
+}
+
 static int follow(const struct picked *p, const char *id, int fd, struct err *e)
 {
 	static const struct timespec tenth = {.tv_nsec = 100000000};
 	char path[128];
-	char block[65536];
+	char block[LOG_BLOCK];
 
 	(void)snprintf(path, sizeof(path), "results/%s.json", id);
 	for (bool ended = false;;) {
 		ssize_t n = read(fd, block, sizeof(block));
-		if (n > 0 && cli_write(STDOUT_FILENO, block, (size_t)n, e) < 0)
+		if (n > 0 && say(block, (size_t)n, e) < 0)
 			return -1;
 		if (n > 0)
 			continue;
@@ -191,7 +236,6 @@ static int follow(const struct picked *p, const char *id, int fd, struct err *e)
 static int tell_log(const struct picked *p, const char *text, const struct session_options *o,
 		    struct err *e)
 {
-	AUTO_BUF out = BUF_INIT((size_t)1 << 30);
 	char id[UUID_TEXT];
 	char path[128];
 	bool ended = false;
@@ -205,9 +249,7 @@ static int tell_log(const struct picked *p, const char *text, const struct sessi
 		return err_set(e, ERR_NOT_FOUND, "call %s has no log: nothing was started", id);
 	if (o->follow && !ended)
 		return follow(p, id, fd, e);
-	if (!session_add_file(p->dir, path, &out))
-		return err_set(e, ERR_INTERNAL, "the log cannot be read");
-	return cli_write(STDOUT_FILENO, out.p ? out.p : "", out.n, e);
+	return pour(fd, (uint64_t)st.st_size, e);
 }
 
 int session_logs(const struct session_caller *c, const struct session_options *o, char **operands)

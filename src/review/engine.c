@@ -407,9 +407,14 @@ static int sync_path(const struct engine *en, const struct op *op)
 	return dir >= 0 && fsync(dir) < 0 && errno != EINVAL ? -1 : 0;
 }
 
+bool engine_is_few(const struct engine *en)
+{
+	return en->j->n <= FEW_OPS;
+}
+
 int engine_sync(struct engine *en, struct err *e)
 {
-	if (en->j->n > FEW_OPS)
+	if (!engine_is_few(en))
 		return syncfs(en->source) < 0 ? err_sys(e, "write the source to its disk") : 0;
 	for (size_t i = 0; i < en->j->n; i++)
 		if (en->j->ops[i].kind != OP_NOTE && en->j->ops[i].kind != OP_INSIDE &&

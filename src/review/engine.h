@@ -45,5 +45,8 @@ NODISCARD int engine_recover(struct engine *en, enum recovered *ret, struct err 
 /* Makes names and contents durable: everything of the source's file system, or the few that there are. */
 NODISCARD int engine_sync(struct engine *en, struct err *e);
 
+/* Whether engine_sync() writes names alone, so that who makes a file writes that one himself. */
+bool engine_is_few(const struct engine *en);
+
 /* Lets the owner at the directories that are to change. They get their modes in the end. */
 NODISCARD int engine_open_up(struct engine *en, struct err *e);

@@ -21,6 +21,7 @@ struct header {
 	const struct patch *p;
 	struct sink *out;
 	struct buf line;
+	uint64_t hashed; /* so far; a file of any size costs a session nothing */
 };
 
 static const char *type_name(mode_t mode)
@@ -118,8 +119,8 @@ static int put_directory(struct header *h, size_t i, struct err *e)
 	return is ? put_mode(h, c, e) : 0;
 }
 
-/* As much as was there when the list was made; "" if it is too much or cannot be read. */
-static void hash_of(const struct review *r, const struct change_side *s,
+/* As much as was there when the list was made; "" if all of them are too much, or it cannot be read. */
+static void hash_of(struct header *head, const struct change_side *s,
 		    char ret[2 * SHA256_BYTES + 1])
 {
 	struct err ignored = {0};
@@ -128,9 +129,10 @@ static void hash_of(const struct review *r, const struct change_side *s,
 	struct sha256 h;
 
 	ret[0] = '\0';
-	if (!S_ISREG(s->mode) || s->size > MAX_PATCH_HASHED)
+	if (!S_ISREG(s->mode) || s->size > MAX_PATCH_HASHED - head->hashed)
 		return;
-	AUTO_FD int fd = change_open(r, s, &ignored);
+	head->hashed += s->size;
+	AUTO_FD int fd = change_open(head->p->r, s, &ignored);
 	if (fd < 0)
 		return;
 	sha256_init(&h);
@@ -153,7 +155,7 @@ static int put_large(struct header *h, const struct change *c, struct err *e)
 	const struct change_side *s = c->after.mode ? &c->after : &c->before;
 
 	if (c->after.mode)
-		hash_of(h->p->r, s, sum);
+		hash_of(h, s, sum);
 	(void)buf_printf(&h->line, "# too large, %s, %" PRIu64 " bytes%s%s", verb_of(c), s->size,
 			 sum[0] ? ", sha256 " : "", sum);
 	return end_line(h, c->path, e);

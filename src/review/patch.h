@@ -17,7 +17,7 @@
 
 #define MAX_PATCH_FILE ((uint64_t)256 << 20) /* bytes of a file; larger ones are only named */
 #define MAX_PATCH_BYTES ((uint64_t)2 << 30)  /* of all of them, both sides */
-#define MAX_PATCH_HASHED ((uint64_t)1 << 30) /* of what is only named, to be hashed */
+#define MAX_PATCH_HASHED ((uint64_t)1 << 30) /* of what is only named, in sum */
 
 /* Why a change, or one side of it, is not in the patch. */
 enum patch_why {

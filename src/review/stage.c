@@ -349,8 +349,9 @@ static bool same_times(const struct stat *a, const struct stat *b)
 	return node_untouched(&x, &y);
 }
 
+/* On the disk by itself only if there are few: of many engine_sync() writes all at once. */
 static int write_file(int dir, const char *name, int from, const struct change *ch, gid_t gid,
-		      struct err *e)
+		      bool few, struct err *e)
 {
 	struct stat before;
 	struct stat after;
@@ -367,7 +368,7 @@ static int write_file(int dir, const char *name, int from, const struct change *
 	/* A group that the old file has stays if its owner may give it; before the mode, which it clears. */
 	if (gid != (gid_t)-1 && gid != st.st_gid)
 		(void)fchown(to, (uid_t)-1, gid);
-	if (fchmod(to, ch->after.mode & KEPT_BITS) < 0 || fsync(to) < 0)
+	if (fchmod(to, ch->after.mode & KEPT_BITS) < 0 || (few && fsync(to) < 0))
 		return err_sys(e, "write a file");
 	return 0;
 }
@@ -410,7 +411,7 @@ static int make_entry(const struct engine *en, const struct review *r, const str
 	if (from < 0)
 		return -1;
 	owner_enter(en->owner);
-	int rc = write_file(dir, names[0], from, ch, group_of(dir, names[1]), e);
+	int rc = write_file(dir, names[0], from, ch, group_of(dir, names[1]), engine_is_few(en), e);
 	owner_leave(en->owner);
 	return rc;
 }

@@ -130,8 +130,9 @@ class Sessions(Place):
         for name in os.listdir(f"{self.state}/sessions") if os.path.isdir(
                 f"{self.state}/sessions") else ():
             self.session("destroy", "--discard", name)
+        subprocess.run(["rm", "-rf", self.src, self.state], check=False)  # however deep it is
         super().close()
-        subprocess.run(["rm", "-rf", self.top, self.state], check=False)
+        subprocess.run(["rm", "-rf", self.top], check=False)
 
 
 def has_export():
