@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "main/verbs.h"
 #include "run/job.h"
+#include "session/lease.h"
 
 int choose_session(const char *text, char **env, struct chosen *ret, struct err *e)
 {
@@ -46,6 +47,8 @@ void chosen_tell(const struct chosen *p, const char *verb)
 	if (p->by_default)
 		(void)dprintf(STDERR_FILENO, "sandglass: %s: session %s%s%s\n", verb, p->id,
 			      p->rec.name[0] ? " " : "", p->rec.name);
+	if (lease_is_unclean(p->dir))
+		(void)dprintf(STDERR_FILENO, "sandglass: " LEASE_UNCLEAN "\n");
 }
 
 int chosen_policy(const struct chosen *p, struct set *ret, struct err *e)

@@ -18,6 +18,7 @@
 #include "review/gitname.h"
 #include "run/beside.h"
 #include "run/job.h"
+#include "session/lease.h"
 
 #define MAX_JSON_BYTES ((size_t)1 << 30)
 
@@ -163,6 +164,8 @@ static int diff(int session, const struct diff_options *o, struct err *e)
 	struct applied applied = {.v = NULL};
 	struct diff d = {.rec = &rec, .hold = HOLD_NONE};
 
+	if (lease_is_unclean(session))
+		(void)dprintf(STDERR_FILENO, "sandglass: " LEASE_UNCLEAN "\n");
 	if (session_read(session, &rec, e) < 0)
 		return -1;
 	int rc = o->at_end ? hold_from_keeper(session, &rec, &d.hold, e)

@@ -10,6 +10,7 @@
 #include "cli/verbs.h"
 #include "policy/source.h"
 #include "review/choice.h"
+#include "session/lease.h"
 
 /* A word that can only be a path. */
 static bool is_path(const char *word)
@@ -71,9 +72,12 @@ int review_operands(const struct caller *who, int argc, char **argv, struct revi
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	for (size_t i = 0; i < ret->n; i++)
 		ret->paths[i] = argv[(size_t)skip + i];
-	if (session_open(who, ret->id, &ret->session, e) < 0)
+	if (session_open(who, ret->id, &ret->session, e) < 0 ||
+	    session_read(ret->session, &ret->rec, e) < 0)
 		return -1;
-	return session_read(ret->session, &ret->rec, e);
+	if (lease_is_unclean(ret->session))
+		(void)dprintf(STDERR_FILENO, "sandglass: " LEASE_UNCLEAN "\n");
+	return 0;
 }
 
 void review_operands_release(struct review_operands *o)

@@ -533,18 +533,13 @@ static int keep(const char *id)
 	struct picked p;
 	struct lease l;
 	struct err e = {0};
-	char boot[LEASE_BOOT];
 	struct keeper_fds held = {-1, -1};
 
-	lease_boot(boot);
 	int rc = session_caller(&c, &e) < 0 ? -1 : session_pick(&c.who, id, &p, &e);
 	if (rc == 0)
 		rc = lease_read(p.dir, &l, &e);
-	if (rc == 0 && strcmp(l.boot, boot) != 0)
-		rc = err_set(
-			&e, ERR_LEASE_EXPIRED,
-			"the session is unclean: the machine was started anew, and what was not "
-			"on the disk yet is lost");
+	if (rc == 0 && lease_is_unclean(p.dir))
+		rc = err_set(&e, ERR_LEASE_EXPIRED, LEASE_UNCLEAN);
 	else if (rc == 0 && l.end_ns / 1000000 <= clock_wall_ms())
 		rc = err_set(&e, ERR_LEASE_EXPIRED, "the session's lease is over");
 	if (rc == 0 && p.rec.root)

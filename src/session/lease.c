@@ -50,3 +50,13 @@ int lease_read(int dir, struct lease *ret, struct err *e)
 	ret->left_ms = left;
 	return 0;
 }
+
+bool lease_is_unclean(int dir)
+{
+	char boot[LEASE_BOOT];
+	struct err ignored = {0};
+	struct lease l;
+
+	lease_boot(boot);
+	return lease_read(dir, &l, &ignored) == 0 && strcmp(l.boot, boot) != 0;
+}

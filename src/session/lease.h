@@ -24,5 +24,10 @@ struct lease {
 NODISCARD int lease_write(int dir, const struct lease *l, struct err *e);
 /* Strict; NOT_FOUND if there is none. */
 NODISCARD int lease_read(int dir, struct lease *ret, struct err *e);
+/* Whether the machine was started anew since: what was not on the disk yet is lost. */
+bool lease_is_unclean(int dir);
+#define LEASE_UNCLEAN                                                                    \
+	"the session is unclean: the machine was started anew, and what was not on the " \
+	"disk yet is lost"
 /* This boot's. */
 void lease_boot(char ret[LEASE_BOOT]);

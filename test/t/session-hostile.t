@@ -163,13 +163,16 @@ def private(top):
             if re.search(r"/\.git/(config|hooks|info|HEAD)(/|$)", k)}
 
 
+def shown_bare(who):
+    """What git does bare is shown once: by an ordinary user."""
+    return who.uid == identities_once()[-1].uid
+
+
 def control(c, way):
     """The same bare, in a copy: the canary comes."""
     where = f"{c.p.top}/control/{way.word}"
     c.p.run(["cp", "-a", c.p.src, where])
     made = c.p.sh(c.script(way, where), cwd=where, timeout=20)
-    if way.name.startswith("a remote helper") or "update" in way.name:
-        pass
     c.p.sh(way.control + " || :", cwd=where, timeout=20)
     seen = [n for n in (way.word, "outside") if os.path.exists(f"{c.ran}/{n}")]
     for name in seen:
@@ -213,7 +216,7 @@ def tried(who, name, table, options=(), terminal=False, planted=False):
     c = Case(who, *options)
     p = c.p
     try:
-        seen = {w.word: control(c, w) for w in table if w.control}
+        seen = {w.word: control(c, w) for w in table if w.control and shown_bare(who)}
         made = attempt(c, table)
         before = (tree(p.out), tree(p.home), tree(f"{p.top}/pay"), tree(p.src))
         c.look()
@@ -228,7 +231,7 @@ def tried(who, name, table, options=(), terminal=False, planted=False):
         ran = set(os.listdir(c.ran))
         for way in table:
             wrong = judge(c, way, made, before, ran)
-            shows = not way.control or seen[way.word][0]
+            shows = way.word not in seen or seen[way.word][0]
             tap.ok(shows and not wrong, f"{name}: {way.name}, {who.name}",
                    *([] if shows else ["inconclusive: bare it runs nothing", seen[way.word][1]]), *wrong)
         odd = [k for k in tree(p.src) if os.lstat(k).st_mode & 0o170000 not in
@@ -272,7 +275,7 @@ def repositories(who):
     """Each in a session of its own, and as many verbs as show something."""
     table = ways.GIT + ways.ALONE
     if who.uid != identities_once()[0].uid and not os.environ.get("ALL"):
-        table = table[::4]  # git in a box is the same for both
+        table = table[::5]  # git in a box is the same for both
     for way in table if not SANITIZED else table[:6]:
         tap.attempt(f"git: {way.name}, {who.name}", repository, who, way)
 
@@ -281,13 +284,13 @@ def repository(who, way):
     c = Case(who)
     p = c.p
     try:
-        shows = not way.control or control(c, way)
+        shows = not (way.control and shown_bare(who)) or control(c, way)
         made = attempt(c, [way])
         before, mine = (tree(p.out), tree(p.home)), private(p.src)
-        c.verb("diff", "--stat", c.s)
         told = c.verb("diff", "--json", c.s)
         c.doc = json.loads(told.out) if told.out.startswith("{") else {}
-        c.verb("export", c.s)
+        if "SECRET" in way.inside or "fifo" in way.inside:
+            c.verb("export", c.s)
         c.verb("apply", c.s)
         c.refs = c.heads()
         p.sh("git status; git log -1 -p", timeout=SOON)
@@ -306,7 +309,7 @@ def repository(who, way):
         slow = [f"{' '.join(a)} {r.seconds:.1f} s" for a, r in c.verbs if r.seconds > 5]
         if slow:
             tap.note(f"{way.name}: {', '.join(slow)}")
-        tap.ok((not way.control or shows[0]) and not wrong, f"git: {way.name}, {who.name}", *wrong, shows)
+        tap.ok((shows is True or shows[0]) and not wrong, f"git: {way.name}, {who.name}", *wrong, shows)
     finally:
         p.close()
 
@@ -324,7 +327,7 @@ def running(who):
         wait_for(lambda: os.path.exists(f"{c.layer}/stopped"), 10)
         time.sleep(0.3)
         before = (tree(p.out), tree(p.home))
-        for _ in range(3):
+        for _ in range(2):
             c.look()
             c.verb("apply", c.s)
             p.sh("git status", timeout=SOON)
@@ -401,7 +404,7 @@ def sand(who):
                f"sand: a log is shown escaped at a terminal, {who.name}", repr(said))
         done = p.exec(c.s, f"rm -f /sand/logs/{call}.out; ln -sf {p.out}/victim /sand/logs/{call}.out; "
                            "echo x >>/sand/logs/x; mv /sand/logs /sand/l; rmdir /sand/logs; ls /sand/logs | wc -l")
-        tap.ok(done.out == "2\n" and "Read-only" in done.err,
+        tap.ok(re.fullmatch("[2-9]\n", done.out) and "Read-only" in done.err,
                f"sand: logs cannot be changed inside, {who.name}", done)
         log = f"{p.dir(c.s)}/root/logs/{call}.out"
         for what, plant in (("a link", lambda: os.symlink(f"{p.out}/victim", log)),
