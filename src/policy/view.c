@@ -461,7 +461,7 @@ static int add_given_places(struct view *v, const struct request *req, const str
 	for (size_t i = 0; i < v->grant_count; i++) {
 		const struct grant *g = &v->grants[i];
 		bool in = path_is_below(src->path, g->path);
-		if (g->linked || strcmp(g->path, src->path) == 0 || (in && g->write))
+		if (strcmp(g->path, src->path) == 0 || (in && g->write))
 			continue;
 		if (in ? view_pin(v, g->path, 0, e) < 0
 		       : view_bind(v, g->path, NULL, (g->write ? (uint32_t)MOUNT_WRITE : 0u) | map,

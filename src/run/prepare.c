@@ -404,6 +404,9 @@ static int decide_grants(struct job *j, struct err *e)
 		return -1;
 	if (view_link(&j->view, j->req, &j->who, &j->refused, &j->src, &j->link, e) < 0)
 		return -1;
+	/* What cannot be held is not written: a git directory elsewhere is read only. */
+	for (size_t i = 0; j->in && job_session_is_held(j) && i < j->view.grant_count; i++)
+		j->view.grants[i].write &= !j->view.grants[i].linked;
 	return check_policy_place(j, e);
 }
 

@@ -272,7 +272,12 @@ static bool said(const struct job *j, const char *text)
 
 const char *job_session_hint(const struct job *j)
 {
-	if (!j->in || j->status == 0 || j->in->rec.root || j->in->rec.writes != SESSION_OVERLAY)
+	if (!j->in || j->status == 0 || !job_session_is_held(j))
+		return NULL;
+	if (j->link.found && said(j, "Read-only file system"))
+		return "the git directory of this source lies elsewhere and is read-only in a "
+		       "session: make one over the repository's main work tree, or use sandglass run";
+	if (j->in->rec.root || j->in->rec.writes != SESSION_OVERLAY)
 		return NULL;
 	if (said(j, "hardlink different from source"))
 		return "a user's overlay gives a linked file of the source another inode: "
