@@ -171,6 +171,11 @@ static void tell_guarded(const struct job *j)
 		(void)term_escape(&out, d[i].hint, strlen(d[i].hint));
 		(void)buf_char(&out, '\n');
 	}
+	if (j->in && j->in->near && !j->req->quiet) {
+		(void)buf_str(&out, "sandglass: warning: ");
+		(void)term_escape(&out, j->in->near_why, strlen(j->in->near_why));
+		(void)buf_char(&out, '\n');
+	}
 	if (job_session_hint(j) && !j->req->quiet)
 		(void)buf_printf(&out, "sandglass: hint: %s\n", job_session_hint(j));
 	if (j->wanted && !j->req->quiet) {

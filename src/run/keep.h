@@ -31,13 +31,17 @@ enum keep_kind {
 	KEEP_DESTROY, /* value: 1, unreviewed changes are thrown away */
 	KEEP_END,     /* from the keeper: the call has to end, and why */
 	KEEP_HOLD, /* until the connection ends no call begins; BUSY if some run (see KEEP_FREEZE) */
+	KEEP_WARN, /* from the keeper: it is near a limit; flags say which */
 	KEEP_KINDS,
 };
 
 enum keep_flag {
 	KEEP_HAS_USER = 1u << 0,
 	KEEP_HAS_TREE = 1u << 1,
-	KEEP_DETACHED = 1u << 2, /* of KEEP_BEGIN */
+	KEEP_DETACHED = 1u << 2,  /* of KEEP_BEGIN */
+	KEEP_NEAR_DISK = 1u << 4, /* of KEEP_WARN */
+	KEEP_NEAR_INODES = 1u << 5,
+	KEEP_NEAR_ALL = 1u << 6, /* all sessions of the user together */
 	KEEP_FREEZE = 1u << 3,   /* of KEEP_HOLD: calls that run stand still, where that can be */
 };
 

@@ -146,6 +146,20 @@ static void write_limits_hit(const struct job *j, struct json *o)
 	json_arr_end(o);
 }
 
+/* Of the session, while the call ran: it has not reached them. */
+static void write_limits_near(const struct job *j, struct json *o)
+{
+	json_key(o, "limits_near");
+	json_arr_begin(o);
+	if (j->in && (j->in->near & KEEP_NEAR_DISK))
+		json_str(o, "disk");
+	if (j->in && (j->in->near & KEEP_NEAR_INODES))
+		json_str(o, "inodes");
+	if (j->in && (j->in->near & KEEP_NEAR_ALL))
+		json_str(o, "all_sessions");
+	json_arr_end(o);
+}
+
 static void write_usage(const struct job *j, struct json *o)
 {
 	const struct outcome *out = &j->out;
@@ -452,6 +466,7 @@ int result_write(const struct job *j, struct buf *out, struct err *e)
 	write_stream(j, 1, &o);
 	write_denials(j, &o);
 	write_limits_hit(j, &o);
+	write_limits_near(j, &o);
 	write_usage(j, &o);
 	write_changes(j, &o);
 	write_sandbox(j, &o);

@@ -237,6 +237,12 @@ bool job_session_step(struct job_session *s)
 		memcpy(s->why, a.message, sizeof(s->why));
 		return false;
 	}
+	if (n == sizeof(a) && a.version == KEEP_VERSION && a.kind == KEEP_WARN) {
+		s->near |= a.flags;
+		a.message[sizeof(a.message) - 1] = '\0';
+		memcpy(s->near_why, a.message, sizeof(s->near_why));
+		return true;
+	}
 	(void)close(s->ctl);
 	s->ctl = -1;
 	if (s->told == ERR_NONE) {

@@ -27,6 +27,8 @@ struct job_session {
 	char call[UUID_TEXT]; /* the call's id, if it is given; else "" */
 	enum err_code told;   /* why the keeper has ended the call; ERR_NONE: it has not */
 	char why[ERR_MSG_MAX];
+	uint32_t near; /* KEEP_NEAR_*: limits that the session is near, and of one of them how */
+	char near_why[ERR_MSG_MAX];
 };
 
 /*

@@ -30,6 +30,7 @@
 #include "session/layers.h"
 #include "session/lease.h"
 #include "session/masks.h"
+#include "session/room.h"
 #include "session/told.h"
 #include "session/usage.h"
 #include "store/remove.h"
@@ -47,6 +48,7 @@ struct peer {
 	bool holds, freezes;       /* a review is at work over the session */
 	struct keep_request asked; /* a call that waits for the end of that */
 	int asked_fd;
+	uint32_t warned;  /* KEEP_NEAR_* that it knows of */
 	uint64_t wait_ms; /* until then; 0: none waits */
 	char call[UUID_TEXT];
 	int init; /* pidfd of its first process; -1: not said yet */
@@ -66,6 +68,7 @@ struct keeper {
 	struct usage_of used;
 	uint64_t sample_ms, walk_ms; /* when to look again, at free space and at all */
 	uint64_t left;               /* free space at the last look at all */
+	uint64_t others;             /* bytes of the other sessions, likewise */
 	char cgroup[sizeof(((struct keep_answer *)0)->cgroup)];
 	bool mounted, masks;
 	bool masked; /* a call has said what is to be masked since the layers were made */
@@ -303,15 +306,26 @@ static int check_active(const struct keeper *k, struct err *e)
 
 static int check_room(const struct keeper *k, struct err *e)
 {
-	if (k->used.bytes > k->rec->disk_bytes)
-		return err_set(e, ERR_DISK_LIMIT, "the session has %llu bytes of at most %llu",
-			       (unsigned long long)k->used.bytes,
-			       (unsigned long long)k->rec->disk_bytes);
-	if (k->used.inodes > k->rec->inodes)
-		return err_set(e, ERR_INODE_LIMIT, "the session has %llu files of at most %llu",
-			       (unsigned long long)k->used.inodes,
-			       (unsigned long long)k->rec->inodes);
-	return 0;
+	return room_check(k->rec, &k->used, k->others, e);
+}
+
+/* What is used, if it is time for that or much was written since. */
+static void look_at_usage(struct keeper *k, uint64_t begin, uint64_t left)
+{
+	ino_t ns[MAX_PEERS];
+	size_t n = 0;
+
+	if (begin < k->walk_ms && k->left < left + STEP_BYTES)
+		return;
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].fd >= 0 && k->peers[i].is_call && k->peers[i].pid_ns)
+			ns[n++] = k->peers[i].pid_ns;
+	usage_measure(k->dir, &k->used);
+	usage_add_unlinked(ns, n, &k->used);
+	room_say(k->dir, k->used.bytes);
+	k->others = room_others(k->dir, k->rec->id);
+	k->walk_ms = boot_ms() + (boot_ms() - begin) * SAMPLE_SHARE;
+	k->left = left;
 }
 
 /* What was found once is asked anew: since then something may have been thrown away. */
@@ -319,10 +333,29 @@ static int find_room(struct keeper *k, struct err *e)
 {
 	struct err before = {0};
 
+	/* Calls that are shorter than a sample are counted, too. */
+	look_at_usage(k, boot_ms(), usage_free(k->dir));
 	if (check_room(k, &before) == 0)
 		return 0;
+	k->others = room_others(k->dir, k->rec->id);
 	usage_measure(k->dir, &k->used);
+	room_say(k->dir, k->used.bytes);
 	return check_room(k, e);
+}
+
+/* Each call hears once of each limit that it is near. */
+static void warn(struct keeper *k)
+{
+	struct err why = {0};
+	uint32_t near = room_near(k->rec, &k->used, k->others, &why);
+
+	for (size_t i = 0; i < MAX_PEERS && near; i++) {
+		struct peer *p = &k->peers[i];
+		if (p->fd < 0 || !p->is_call || !(near & ~p->warned))
+			continue;
+		p->warned |= near;
+		answer(k, p, KEEP_WARN, &why, NULL, 0, near);
+	}
 }
 
 static void begin_call(struct keeper *k, struct peer *p, const struct keep_request *q, int fd)
@@ -356,6 +389,7 @@ static void begin_call(struct keeper *k, struct peer *p, const struct keep_reque
 	extend(k);
 	k->sample_ms = boot_ms() + SAMPLE_MS;
 	answer(k, p, q->kind, NULL, fds, n, flags);
+	warn(k);
 	if (tree >= 0)
 		(void)close(tree);
 }
@@ -629,6 +663,7 @@ static int carry_out(struct keeper *k, const struct keep_request *q, struct err 
 	case KEEP_INIT:
 	case KEEP_END:
 	case KEEP_HOLD:
+	case KEEP_WARN:
 	case KEEP_KINDS:
 		break;
 	}
@@ -686,23 +721,6 @@ static void on_peer(struct keeper *k)
 		}
 }
 
-/* What is used, if it is time for that or much was written since. */
-static void look_at_usage(struct keeper *k, uint64_t begin, uint64_t left)
-{
-	ino_t ns[MAX_PEERS];
-	size_t n = 0;
-
-	if (begin < k->walk_ms && k->left < left + STEP_BYTES)
-		return;
-	for (size_t i = 0; i < MAX_PEERS; i++)
-		if (k->peers[i].fd >= 0 && k->peers[i].is_call && k->peers[i].pid_ns)
-			ns[n++] = k->peers[i].pid_ns;
-	usage_measure(k->dir, &k->used);
-	usage_add_unlinked(ns, n, &k->used);
-	k->walk_ms = boot_ms() + (boot_ms() - begin) * SAMPLE_SHARE;
-	k->left = left;
-}
-
 /* Over a limit: what writes is ended, what is there stays for review. */
 static void end_writers(struct keeper *k, const struct err *e)
 {
@@ -733,6 +751,8 @@ static void on_sample(struct keeper *k)
 			      (unsigned long long)(USAGE_FLOOR_BYTES >> 20));
 	if (e.code != ERR_NONE)
 		end_writers(k, &e);
+	else
+		warn(k);
 }
 
 static uint64_t next_ms(const struct keeper *k)

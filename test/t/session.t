@@ -10,6 +10,7 @@ a command does on purpose in session-hostile.t.
 import json
 import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -544,6 +545,28 @@ def under_way(p, s):
            refused, read["error"], after, masked)
 
 
+def near(p, s):
+    """A warning comes before a limit; all sessions together have one, too."""
+    warned = p.exec(s, "dd if=/dev/zero of=w bs=1M count=17 2>/dev/null; sleep 1")
+    told = json.loads(p.exec(s, "seq 260 | xargs touch; sleep 1", "--json").out)
+    p.exec(s, "ls | xargs rm -f; sleep 0.6")
+    calm = json.loads(p.exec(s, "sleep 0.5", "--json").out)
+    tap.ok("sandglass: warning: the session has" in warned.err and warned.status == 0 and
+           told["limits_near"] == ["disk", "inodes"] and told["ok"] and calm["limits_near"] == [],
+           f"R9: near a limit there is a warning, {p.who.name}", warned, told, calm)
+    other = f"{p.state}/sessions/00000000-0000-4000-8000-000000000000"
+    os.mkdir(other)
+    p.own(other)
+    said = []
+    for size in ((20 << 30) - (1 << 20), (20 << 30) + 1, 1 << 20):
+        p.write(f"{other}/usage", f"{size:020}", 0o600)
+        said.append(p.exec(s, "sleep 0.5; echo went"))
+    subprocess.run(["rm", "-rf", other], check=True)
+    tap.ok([code(x) for x in said] == [None, "DISK_LIMIT", None] and "warning: all sessions" in
+           said[0].err and "all sessions" in said[1].err and said[2].out == "went\n",
+           f"R9: all sessions together have a limit, too, {p.who.name}", *said)
+
+
 def quota(who):
     """R9: bytes and inodes are bounded, unlinked files included; the session stays for review."""
     p = Sessions(who)
@@ -558,6 +581,7 @@ def quota(who):
                 ("unlinked files", "DISK_LIMIT",
                  "exec 9>big; rm big; dd if=/dev/zero bs=1M count=64 >&9; sleep 20"),
                 ("inodes", "INODE_LIMIT", 'mkdir m; cd m; seq 2000 | xargs touch; sleep 20'))
+        near(p, s)
         for name, wanted, script in rows:
             done = p.exec(s, script + "; echo sur''vived", "--json", timeout=40)
             result = json.loads(done.out or "{}")
