@@ -81,7 +81,7 @@ static void refs_json(struct json *j, const struct apply *a)
 {
 	json_key(j, "refs");
 	json_arr_begin(j);
-	for (size_t i = 0; i < a->commits.n; i++) {
+	for (size_t i = 0; a->commits.moved && i < a->commits.n; i++) {
 		json_obj_begin(j);
 		json_kv_str(j, "name", a->commits.v[i].name);
 		json_kv_str(j, "before", a->commits.v[i].before);
@@ -103,9 +103,9 @@ static int say_json(const struct verb_state *s, const struct err *failed, int st
 	json_kv_str(&j, "session", s->ops.id[0] ? s->ops.id : NULL);
 	json_kv_bool(&j, "ok", status == 0);
 	review_error_json(&j, failed);
-	json_kv_uint(&j, "added", failed ? 0 : a->added);
-	json_kv_uint(&j, "modified", failed ? 0 : a->modified);
-	json_kv_uint(&j, "deleted", failed ? 0 : a->deleted);
+	json_kv_uint(&j, "added", a->files_done ? a->added : 0);
+	json_kv_uint(&j, "modified", a->files_done ? a->modified : 0);
+	json_kv_uint(&j, "deleted", a->files_done ? a->deleted : 0);
 	json_kv_uint(&j, "conflict_count", a->conflicts);
 	paths_json(&j, "conflicts", a, apply_is_conflict, APPLY_CONFLICTS_SHOWN);
 	paths_json(&j, "markers", a, is_merged, SIZE_MAX);
@@ -119,6 +119,7 @@ static int say_json(const struct verb_state *s, const struct err *failed, int st
 	json_obj_end(&j);
 	refs_json(&j, a);
 	json_kv_str(&j, "recovered", recovered_names[a->recovered]);
+	json_kv_bool(&j, "unclean", s->hold.unclean);
 	json_obj_end(&j);
 	if (json_finish(&j, ERR_INTERNAL, &e) < 0)
 		return cli_fail(&e, 2);
@@ -152,9 +153,8 @@ static void say_notes(const struct verb_state *s, struct buf *out)
 {
 	const struct apply *a = &s->a;
 
-	if (s->ops.found && s->ops.id[0])
-		(void)buf_printf(out, "session %s%s%s\n", s->ops.id, s->ops.rec.name[0] ? " " : "",
-				 s->ops.rec.name);
+	if (s->hold.unclean)
+		(void)buf_str(out, "unclean: " UNCLEAN_TEXT "\n");
 	if (a->recovered != RECOVERED_NOTHING)
 		(void)buf_printf(out, "an apply that was killed was %s first\n",
 				 a->recovered == RECOVERED_FORWARD ? "finished" : "undone");
@@ -195,16 +195,18 @@ static bool is_no(const struct err *e)
 	return e->code == ERR_CONFLICT || e->code == ERR_NOT_FOUND;
 }
 
-/* What was done, in the log. Nothing was done: nothing is said. */
+/* What was done, in the log, whether all of it could be done or not. Nothing was done: nothing is said. */
 static int note(const struct verb_state *s, struct err *e)
 {
 	const struct apply *a = &s->a;
 	const struct session_record *r = &s->ops.rec;
 	struct audit_field refs[MAX_AUDIT_ROWS][3];
 	struct audit_row rows[MAX_AUDIT_ROWS];
-	size_t n = a->commits.n < MAX_AUDIT_ROWS ? a->commits.n : MAX_AUDIT_ROWS;
+	size_t most = a->commits.n < MAX_AUDIT_ROWS ? a->commits.n : MAX_AUDIT_ROWS;
+	size_t n = a->commits.moved ? most : 0;
+	size_t files = a->files_done ? a->added + a->modified + a->deleted : 0;
 
-	if (!a->added && !a->modified && !a->deleted && !n)
+	if (!files && !n && a->recovered == RECOVERED_NOTHING)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct moved_ref *m = &a->commits.v[i];
@@ -219,12 +221,16 @@ static int note(const struct verb_state *s, struct err *e)
 	}
 	const struct audit_field data[] = {
 		{.key = "source", .kind = AUDIT_PATH, .text = r->source},
-		{.key = "paths", .kind = AUDIT_UINT, .u = a->added + a->modified + a->deleted},
-		{.key = "added", .kind = AUDIT_UINT, .u = a->added},
-		{.key = "modified", .kind = AUDIT_UINT, .u = a->modified},
-		{.key = "deleted", .kind = AUDIT_UINT, .u = a->deleted},
-		{.key = "markers", .kind = AUDIT_UINT, .u = a->markers},
+		{.key = "paths", .kind = AUDIT_UINT, .u = files},
+		{.key = "added", .kind = AUDIT_UINT, .u = files ? a->added : 0},
+		{.key = "modified", .kind = AUDIT_UINT, .u = files ? a->modified : 0},
+		{.key = "deleted", .kind = AUDIT_UINT, .u = files ? a->deleted : 0},
+		{.key = "markers", .kind = AUDIT_UINT, .u = files ? a->markers : 0},
 		{.key = "refs", .kind = AUDIT_LIST, .rows = rows, .count = n},
+		{.key = "refs_not_moved",
+		 .kind = AUDIT_UINT,
+		 .u = files && !a->commits.moved ? a->commits.n : 0},
+		{.key = "recovered", .kind = AUDIT_WORD, .text = recovered_names[a->recovered]},
 	};
 	const struct audit_event event = {.event = "apply",
 					  .session = s->ops.id,
@@ -251,9 +257,11 @@ static int apply(struct verb_state *s, int argc, char **argv, struct err *e)
 	s->a.merge = s->o.merge;
 	s->a.name = pick_paths;
 	s->a.self = s;
-	if (apply_session(&s->a, e) < 0)
-		return -1;
-	return note(s, e);
+	int rc = apply_session(&s->a, e);
+	struct err unsaid = {0};
+	if (note(s, &unsaid) < 0 && rc == 0)
+		rc = (*e = unsaid, -1);
+	return rc;
 }
 
 int main_apply(int argc, char **argv)

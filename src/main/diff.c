@@ -22,14 +22,6 @@
 
 #define MAX_JSON_BYTES ((size_t)1 << 30)
 
-/* What apply left in the source is our own doing. */
-static bool is_ours(void *self, const char *path, const struct change_side *at)
-{
-	const struct applied_entry *a = applied_find(self, path);
-
-	return a && a->dev == at->dev && a->ino == at->ino && a->ctime_ns == at->ctime_ns;
-}
-
 static int find_session(const struct caller *who, const char *word, char ret[UUID_TEXT],
 			struct err *e)
 {
@@ -99,7 +91,9 @@ static int show_refs(const struct diff *d, struct sink *out, struct err *e)
 
 static int show_patch(struct diff *d, struct sink *out, struct err *e)
 {
-	if (show_refs(d, out, e) < 0 || patch_header(&d->p, out, e) < 0)
+	if ((d->hold.unclean && sink_write(out, UNCLEAN_LINE, sizeof(UNCLEAN_LINE) - 1, e) < 0) ||
+	    (d->r.pending[0] && sink_write(out, PENDING_LINE, sizeof(PENDING_LINE) - 1, e) < 0) ||
+	    show_refs(d, out, e) < 0 || patch_header(&d->p, out, e) < 0)
 		return -1;
 	hold_end(&d->hold); /* git has all of it: a pager may take its time */
 	if (patch_text(&d->p, out, e) < 0)
@@ -175,8 +169,7 @@ static int diff(int session, const struct diff_options *o, struct err *e)
 	if (rc == 0)
 		rc = review_open(session, &rec, &d.r, e);
 	if (rc == 0) {
-		d.r.ours = is_ours;
-		d.r.ours_self = &applied;
+		d.r.applied = &applied;
 		rc = look(&d, o, e);
 		review_close(&d.r);
 	}

@@ -10,6 +10,10 @@
 #include "review/patch.h"
 #include "review/refs.h"
 
+#define UNCLEAN_LINE "# unclean: " UNCLEAN_TEXT "\n"
+#define PENDING_LINE \
+	"# an apply was killed: the next apply, or sandglass gc, finishes or undoes it\n"
+
 struct diff {
 	const struct session_record *rec;
 	struct hold hold; /* until all was read */

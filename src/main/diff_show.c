@@ -144,6 +144,8 @@ int diff_json(const struct diff *d, struct buf *out, struct err *e)
 			json_text(&j, d->c.v[i].path, strlen(d->c.v[i].path));
 	}
 	json_arr_end(&j);
+	json_kv_bool(&j, "unclean", d->hold.unclean);
+	json_kv_bool(&j, "interrupted", d->r.pending[0]);
 	json_kv_uint(&j, "too_deep", d->c.deep);
 	json_kv_uint(&j, "unreadable", d->c.unread);
 	json_obj_end(&j);
@@ -229,6 +231,9 @@ int diff_stat(const struct diff *d, struct sink *out, struct err *e)
 	uint64_t added = 0;
 	uint64_t removed = 0;
 
+	if ((d->hold.unclean && sink_write(out, UNCLEAN_LINE, sizeof(UNCLEAN_LINE) - 1, e) < 0) ||
+	    (d->r.pending[0] && sink_write(out, PENDING_LINE, sizeof(PENDING_LINE) - 1, e) < 0))
+		return -1;
 	for (size_t i = 0; i < d->c.n; i++) {
 		added += d->p.notes[i].lines_added;
 		removed += d->p.notes[i].lines_removed;

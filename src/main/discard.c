@@ -43,6 +43,11 @@ static int note(const struct verb_state *s, struct err *e)
 	const struct audit_field data[] = {
 		{.key = "source", .kind = AUDIT_PATH, .text = r->source},
 		{.key = "paths", .kind = AUDIT_UINT, .u = s->done.paths},
+		{.key = "recovered",
+		 .kind = AUDIT_WORD,
+		 .text = s->done.recovered == RECOVERED_NOTHING   ? NULL
+			 : s->done.recovered == RECOVERED_FORWARD ? "forward"
+								  : "back"},
 	};
 	const struct audit_event event = {.event = "discard",
 					  .session = s->ops.id,
@@ -64,7 +69,7 @@ static int discard(struct verb_state *s, int argc, char **argv, struct err *e)
 		return -1;
 	if (discard_session(s->ops.session, &s->ops.rec, pick_paths, s, &s->done, e) < 0)
 		return -1;
-	return s->done.paths ? note(s, e) : 0;
+	return s->done.paths || s->done.recovered != RECOVERED_NOTHING ? note(s, e) : 0;
 }
 
 static int say_json(const struct verb_state *s, const struct err *failed, int status)

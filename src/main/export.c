@@ -58,13 +58,6 @@ struct export
 	size_t collected;
 };
 
-static bool is_ours(void *self, const char *path, const struct change_side *at)
-{
-	const struct applied_entry *a = applied_find(self, path);
-
-	return a && a->dev == at->dev && a->ino == at->ino && a->ctime_ns == at->ctime_ns;
-}
-
 /* Changes that are held; none for a session that has none. */
 static int look(struct export *x, struct err *e)
 {
@@ -76,8 +69,7 @@ static int look(struct export *x, struct err *e)
 	    applied_read(x->session.dir, &x->applied, e) < 0)
 		return -1;
 	x->reviewed = true;
-	x->review.ours = is_ours;
-	x->review.ours_self = &x->applied;
+	x->review.applied = &x->applied;
 	return changes_find(&x->review, &x->changes, e);
 }
 
@@ -410,6 +402,8 @@ static void put_session(const struct export *x, struct buf *out)
 	put_row(out, "commit", r->head);
 	put_row(out, "remote", r->remote_url);
 	put_row(out, "policy", r->policy_sha256);
+	if (x->hold.unclean)
+		put_row(out, "unclean", UNCLEAN_TEXT);
 }
 
 static int export_summary(struct export *x, struct err *e)
@@ -505,6 +499,8 @@ static int tell(const struct export *x, struct err *e)
 		return 0;
 	for (size_t i = 0; i < x->out.n; i++)
 		bytes += x->out.v[i].bytes;
+	if (x->hold.unclean && !x->o->json)
+		(void)dprintf(STDERR_FILENO, "sandglass: unclean: " UNCLEAN_TEXT "\n");
 	if (!x->o->json) {
 		(void)term_escape(&out, x->place, strlen(x->place));
 		(void)buf_char(&out, '\n');
@@ -519,6 +515,7 @@ static int tell(const struct export *x, struct err *e)
 	json_kv_uint(&j, "bytes", bytes);
 	json_kv_uint(&j, "changes", x->changes.n);
 	json_kv_uint(&j, "left_out", x->out.left_out_n);
+	json_kv_bool(&j, "unclean", x->hold.unclean);
 	json_obj_end(&j);
 	if (json_finish(&j, ERR_INTERNAL, e) < 0 || buf_char(&out, '\n') < 0)
 		return -1;

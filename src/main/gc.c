@@ -61,7 +61,7 @@ static int sweep_one(void *self, struct picked *p)
 	struct usage_of used;
 	struct err e = {0};
 
-	if (!s->dry && review_recover(p->dir, &p->rec, &e) < 0) {
+	if (!s->dry && review_recover(&s->c->who, p->dir, &p->rec, &e) < 0) {
 		s->status = cli_fail(&e, 1);
 		return 0;
 	}

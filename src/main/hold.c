@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "run/keep.h"
+#include "session/lease.h"
 
 #define TRIES 200u /* of 10 ms: what only reads is soon over */
 
@@ -22,6 +24,17 @@ static bool lock_soon(int fd, int how, unsigned int tries)
 		(void)nanosleep(&pause_10ms, NULL);
 	}
 	return true;
+}
+
+/* Its layers are never synced, and the keeper that mounted them was of another boot. */
+static bool is_unclean(int session)
+{
+	struct err ignored = {0};
+	struct lease l;
+	char boot[LEASE_BOOT];
+
+	lease_boot(boot);
+	return lease_read(session, &l, &ignored) == 0 && strcmp(l.boot, boot) != 0;
 }
 
 static int take_lock(int session, const struct session_record *rec, enum hold_kind kind, int *ret,
@@ -61,6 +74,7 @@ static int take_place(int session, const struct session_record *rec, int *ret, s
 int hold_from_keeper(int session, const struct session_record *rec, struct hold *ret, struct err *e)
 {
 	*ret = HOLD_NONE;
+	ret->unclean = is_unclean(session);
 	return take_lock(session, rec, HOLD_READ, &ret->lock, e);
 }
 
@@ -84,6 +98,7 @@ int hold_session(int session, const struct session_record *rec, enum hold_kind k
 		hold_end(&h);
 	else
 		*ret = h;
+	ret->unclean = is_unclean(session);
 	return rc;
 }
 
@@ -92,5 +107,5 @@ void hold_end(struct hold *h)
 	base_close_fd(&h->ctl);
 	base_close_fd(&h->kept);
 	base_close_fd(&h->lock);
-	*h = HOLD_NONE;
+	h->ctl = h->kept = h->lock = -1;
 }

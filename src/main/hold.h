@@ -14,10 +14,14 @@ enum hold_kind {
 };
 
 struct hold {
-	int lock; /* on the session's directory; -1: not held */
-	int ctl;  /* to its keeper; -1: nobody keeps it */
-	int kept; /* the keeper's lock, so that none begins */
+	int lock;     /* on the session's directory; -1: not held */
+	int ctl;      /* to its keeper; -1: nobody keeps it */
+	int kept;     /* the keeper's lock, so that none begins */
+	bool unclean; /* the machine stopped meanwhile: what was not on the disk is lost */
 };
+
+#define UNCLEAN_TEXT \
+	"the machine stopped while the session was there: what was not on the disk by then is lost"
 
 #define HOLD_NONE ((struct hold){.lock = -1, .ctl = -1, .kept = -1})
 

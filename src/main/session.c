@@ -386,7 +386,7 @@ static int destroy_left(const struct session_caller *c, struct picked *p, bool d
 {
 	AUTO_FD int lock = -1;
 
-	if (keeper_lock(p->dir, &lock, e) < 0 || review_recover(p->dir, &p->rec, e) < 0)
+	if (keeper_lock(p->dir, &lock, e) < 0 || review_recover(&c->who, p->dir, &p->rec, e) < 0)
 		return -1;
 	if (!discard && session_keep_changes(p->rec.id) < 0) {
 		(void)err_set(e, ERR_INTERNAL,

@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/num.h"
+#include "review/journal.h"
 
 #define HEAD "sandglass-applied 1"
 
@@ -136,6 +137,20 @@ static void put_all(struct buf *out, const struct applied *old, const struct app
 		i += order <= 0;
 		k += order >= 0;
 	}
+}
+
+bool applied_is_same(const struct applied *a, const char *path, uint64_t dev, uint64_t ino)
+{
+	const struct applied_entry *x = a ? applied_find(a, *path ? path : JOURNAL_TOP) : NULL;
+
+	return x && x->ctime_ns && x->dev == dev && x->ino == ino;
+}
+
+bool applied_is_ours(const struct applied *a, const char *path, uint64_t dev, uint64_t ino,
+		     int64_t ctime_ns)
+{
+	return applied_is_same(a, path, dev, ino) &&
+	       applied_find(a, *path ? path : JOURNAL_TOP)->ctime_ns == ctime_ns;
 }
 
 int applied_add(int session, const struct applied_entry *v, size_t n, struct err *e)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,11 @@ void applied_release(struct applied *a);
 
 /* NULL if the path is not in it. */
 const struct applied_entry *applied_find(const struct applied *a, const char *path);
+
+/* What stands at a path ("" is the source's top) is what apply left there; by its time too, or only the same file. */
+bool applied_is_ours(const struct applied *a, const char *path, uint64_t dev, uint64_t ino,
+		     int64_t ctime_ns);
+bool applied_is_same(const struct applied *a, const char *path, uint64_t dev, uint64_t ino);
 
 /* Puts the entries (sorted; paths stay the caller's) in place of those of the same paths, durably. */
 NODISCARD int applied_add(int session, const struct applied_entry *v, size_t n, struct err *e);

@@ -18,28 +18,6 @@
 #include "review/merge.h"
 #include "review/stage.h"
 
-static bool is_ours(void *self, const char *path, const struct change_side *at)
-{
-	const struct applied_entry *x = applied_find(self, *path ? path : JOURNAL_TOP);
-
-	return x && at->mode && x->dev == at->dev && x->ino == at->ino &&
-	       x->ctime_ns == at->ctime_ns;
-}
-
-static int open_source(const struct session_record *rec, int *ret, struct err *e)
-{
-	struct stat st;
-	AUTO_FD int fd = open(rec->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_sys(e, "open %s", rec->source);
-	if (st.st_dev != rec->dev || st.st_ino != rec->ino)
-		return err_set(e, ERR_CONFLICT,
-			       "%s is another directory than when the session began", rec->source);
-	*ret = TAKE_FD(fd);
-	return 0;
-}
-
 bool apply_is_conflict(const struct apply *a, size_t i)
 {
 	return a->choices[i].yes && a->changes.v[i].conflict && a->choices[i].content < 0;
@@ -113,7 +91,7 @@ static int change_source(struct apply *a, struct err *e)
 
 	if (write_plan(a, e) < 0)
 		return -1;
-	if (engine_open_up(&a->engine, e) < 0 ||
+	if (commits_note(&a->journal, &a->commits, e) < 0 || engine_open_up(&a->engine, e) < 0 ||
 	    stage_make(&a->engine, &a->review, &a->changes, a->choices, e) < 0 ||
 	    engine_sync(&a->engine, e) < 0 || journal_write(&a->journal, true, e) < 0) {
 		if (engine_back(&a->engine, &other) < 0)
@@ -161,7 +139,12 @@ static int apply_open(struct apply *a, int *ret_source, struct err *e)
 				    .reader = &a->owner,
 				    .base_ns = rec->base_ns,
 				    .applied = a->applied};
-	return engine_recover(&a->engine, &a->recovered, e);
+	if (engine_recover(&a->engine, &a->recovered, e) < 0)
+		return -1;
+	a->recovered_refs = commits_resume(*ret_source, rec, &a->owner, a->session, &a->journal);
+	if (a->recovered_refs && a->recovered == RECOVERED_NOTHING)
+		a->recovered = RECOVERED_FORWARD;
+	return 0;
 }
 
 /* Whoever names paths or picks hunks has not asked for commits. */
@@ -195,17 +178,21 @@ int apply_session(struct apply *a, struct err *e)
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (apply_open(a, &source, e) < 0 || applied_read(a->session, a->applied, e) < 0)
 		return -1;
-	a->review.ours = is_ours;
-	a->review.ours_self = a->applied;
+	a->review.applied = a->applied;
+	a->review.pending[0] = '\0'; /* it was ended */
 	if (changes_find(&a->review, &a->changes, e) < 0 || choose(a, e) < 0 ||
 	    find_commits(a, e) < 0 || stage_plan(&a->engine, &a->changes, a->choices, e) < 0)
 		return -1;
 	count(a);
 	if (commits_fetch(&a->review, &a->changes, &a->owner, a->session, &a->commits, e) < 0)
 		return -1;
-	if (a->journal.n && carry_out(a, e) < 0)
+	bool files = a->journal.n;
+	if (files ? carry_out(a, e) < 0 : commits_note(&a->journal, &a->commits, e) < 0)
 		return -1;
-	return commits_move(&a->review, &a->owner, a->session, &a->commits, e);
+	a->files_done = true;
+	if (commits_move(&a->review, &a->owner, a->session, &a->journal, &a->commits, e) == 0)
+		return 0;
+	return files ? err_wrap(e, "the files were applied, but") : -1;
 }
 
 void apply_release(struct apply *a)
@@ -236,7 +223,7 @@ int apply_recover(int session, const struct session_record *rec, enum recovered 
 	*ret = RECOVERED_NOTHING;
 	if (faccessat(session, JOURNAL_DIR, F_OK, AT_SYMLINK_NOFOLLOW) < 0 || !rec->source[0])
 		return 0;
-	if (open_source(rec, &source, &gone) < 0)
+	if (review_source(rec, &source, &gone) < 0)
 		return 0;
 	if (owner_init(&owner, rec->root, rec->owner_uid, rec->owner_gid, e) < 0 ||
 	    journal_open(session, JOURNAL_DIR, &j, e) < 0)
@@ -250,6 +237,9 @@ int apply_recover(int session, const struct session_record *rec, enum recovered 
 			    .owner = &owner,
 			    .reader = &owner};
 	int rc = engine_recover(&en, ret, e);
+	if (rc == 0 && commits_resume(source, rec, &owner, session, &j) &&
+	    *ret == RECOVERED_NOTHING)
+		*ret = RECOVERED_FORWARD;
 	free(en.kept_at);
 	journal_close(&j);
 	return rc;

@@ -44,6 +44,8 @@ struct apply {
 
 	/* what came of it; valid until apply_release() */
 	enum recovered recovered; /* of an apply before, that was killed */
+	size_t recovered_refs;    /* branches that it had not come to */
+	bool files_done;          /* the source has them, also if the branches could not be moved */
 	size_t added, modified, deleted;
 	size_t markers;   /* files that were merged and have markers: choices say which */
 	size_t conflicts; /* with CONFLICT: how many, the changes say which */

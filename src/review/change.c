@@ -216,7 +216,20 @@ static void find_after(const struct walk *w, const struct visit *v, const char *
 
 static bool ours(const struct walk *w, const struct entry *x)
 {
-	return w->r->ours && w->r->ours(w->r->ours_self, x->path, &x->ch.before);
+	const struct change_side *b = &x->ch.before;
+
+	return b->mode && applied_is_ours(w->r->applied, x->path, b->dev, b->ino, b->ctime_ns);
+}
+
+/* What an apply that was killed has left beside the names that it is for. */
+static bool is_pending(const struct walk *w, const struct visit *v, const char *name)
+{
+	static const char prefix[] = JOURNAL_PREFIX;
+	struct stat st;
+
+	return w->r->pending[0] && strncmp(name, prefix, sizeof(prefix) - 1) == 0 &&
+	       strncmp(name + sizeof(prefix) - 1, w->r->pending, JOURNAL_TAG - 1) == 0 &&
+	       stat_in(v->upper, name, &st) < 0;
 }
 
 /* The source's entry is from after the session began, and not by our own apply. */
@@ -339,6 +352,8 @@ static int look_at(struct walk *w, const struct visit *v, const char *name)
 	struct stat st;
 	const char *kept = NULL;
 
+	if (is_pending(w, v, name))
+		return 0;
 	x.ch = (struct change){.git = v->git};
 	x.in_upper = x.lower = false;
 	x.lower_at[0] = '\0';
@@ -436,7 +451,6 @@ static int look_in(struct walk *w, struct visit *v)
 static int visit(struct walk *w, const struct item *it)
 {
 	struct visit v = {.it = it, .shut = {.fd = -1}};
-	struct change_side side;
 	struct stat st;
 
 	AUTO_FD int upper = it->upper ? open_part(w, it, true, it->path) : -1;
@@ -446,11 +460,10 @@ static int visit(struct walk *w, const struct item *it)
 	v.lower = lower;
 	v.before = before;
 	if (before >= 0 && fstat(before, &st) == 0) {
-		v.young =
-			st.st_ctim.tv_sec * 1000000000LL + st.st_ctim.tv_nsec >= w->r->rec->base_ns;
-		layer_side(&st, SIDE_SOURCE, it->path, &side);
-		v.touched =
-			v.young && !(w->r->ours && w->r->ours(w->r->ours_self, it->path, &side));
+		int64_t ctime_ns = st.st_ctim.tv_sec * 1000000000LL + st.st_ctim.tv_nsec;
+		v.young = ctime_ns >= w->r->rec->base_ns;
+		v.touched = v.young && !applied_is_ours(w->r->applied, it->path, st.st_dev,
+							st.st_ino, ctime_ns);
 	}
 	if (upper >= 0 && fstat(upper, &st) == 0 && (st.st_mode & 0500) != 0500)
 		v.shut = open_up(upper, "");

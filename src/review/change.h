@@ -13,6 +13,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "review/applied.h"
+#include "review/journal.h"
 #include "store/session.h"
 
 #define MAX_CHANGES 1000000u                /* entries in a list */
@@ -60,15 +62,18 @@ struct review {
 	bool copy;                /* upper is copy/ */
 	bool root;                /* the overlay's xattrs are trusted.* */
 	const struct session_record *rec;
-	/* Whether the source's entry at a path is as apply left it: then it is no conflict. NULL: never. */
-	bool (*ours)(void *self, const char *path, const struct change_side *at);
-	void *ours_self;
+	const struct applied
+		*applied; /* what apply left in the source is no conflict; NULL: nothing */
+	char pending
+		[JOURNAL_TAG]; /* an apply that was killed has names of its own in the source; "" none */
 };
 
 /* Of a session's directory. UNSUPPORTED without layers (writes: direct), CONFLICT if the source is another directory now. */
 NODISCARD int review_open(int dir, const struct session_record *rec, struct review *ret,
 			  struct err *e);
 void review_close(struct review *r);
+/* The source's top. CONFLICT if it is another directory now. */
+NODISCARD int review_source(const struct session_record *rec, int *ret, struct err *e);
 
 /* Everything that changed. ARG_LIMIT beyond the limits above. */
 NODISCARD int changes_find(const struct review *r, struct changes *ret, struct err *e);

@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/nameset.h"
+#include "base/term.h"
 #include "review/beneath.h"
 #include "review/boxed.h"
 #include "review/branch.h"
@@ -27,6 +29,8 @@
 #define PACKED ".git/packed-refs"
 #define MAX_PACKED_BYTES (64u << 20)
 #define TAR_BLOCK 512u
+#define MAX_REFS_TEXT (16u << 20)
+#define SAID_TEXT 300 /* of git's last line, escaped */
 
 /* Values of packed refs: name → place in `text`. */
 struct packed {
@@ -446,21 +450,45 @@ static char *const quiet_env[] = {
 static const char *const gits[] = {"/usr/local/bin/git", "/usr/bin/git", "/bin/git"};
 
 /* In the child. */
-static _Noreturn void become_git(const struct review *r, const struct owner *owner, int in,
+static _Noreturn void become_git(const struct review *r, const struct owner *owner, int in, int err,
 				 const char *const *argv)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	bool ready = null >= 0 && dup2(in >= 0 ? in : null, 0) == 0 && dup2(null, 1) == 1 &&
-		     dup2(null, 2) == 2 && fchdir(r->source) == 0 && owner_become(owner);
+		     dup2(err >= 0 ? err : null, 2) == 2 && fchdir(r->source) == 0 &&
+		     owner_become(owner);
 	for (size_t i = 0; ready && i < ARRAY_LEN(gits); i++)
 		(void)execve(gits[i], (char *const *)(uintptr_t)argv, quiet_env);
 	_exit(127);
 }
 
-/* git in the source's repository. Its exit status; -1 with e. */
+/* Of what git said the last line that names a fault, else the last one; safe to show, "" nothing. */
+static void last_line(int fd, char ret[SAID_TEXT])
+{
+	char text[4096];
+	struct stat st;
+
+	ret[0] = '\0';
+	off_t from = fd < 0 || fstat(fd, &st) < 0           ? -1
+		     : st.st_size > (off_t)sizeof(text) - 1 ? st.st_size - (off_t)sizeof(text) + 1
+							    : 0;
+	ssize_t n = from < 0 ? 0 : pread(fd, text, sizeof(text) - 1, from);
+	text[n > 0 ? n : 0] = '\0';
+	const char *best = "";
+	char *rest = text;
+	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+		bool names = strncmp(line, "fatal: ", 7) == 0 || strncmp(line, "error: ", 7) == 0;
+		bool named = strncmp(best, "fatal: ", 7) == 0 || strncmp(best, "error: ", 7) == 0;
+		if (*line && (names || !named))
+			best = line;
+	}
+	(void)term_escape_cut(ret, SAID_TEXT, best, strlen(best));
+}
+
+/* git in the source's repository. Its exit status, and what it said last; -1 with e. */
 static int run_git(const struct review *r, const struct owner *owner, int in,
-		   const char *const *more, struct err *e)
+		   const char *const *more, char ret_said[SAID_TEXT], struct err *e)
 {
 	size_t n = ARRAY_LEN(quiet);
 	size_t count = 0;
@@ -473,11 +501,13 @@ static int run_git(const struct review *r, const struct owner *owner, int in,
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	memcpy(argv, quiet, sizeof(quiet));
 	memcpy(argv + n, more, count * sizeof(*more));
+	AUTO_FD int err = memfd_create("sandglass-git", MFD_CLOEXEC);
 	pid_t pid = fork();
 	if (pid == 0)
-		become_git(r, owner, in, argv);
+		become_git(r, owner, in, err, argv);
 	if (pid < 0 || RETRY_EINTR(waitpid(pid, &status, 0)) < 0)
 		return err_sys(e, "start git");
+	last_line(err, ret_said);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
@@ -520,9 +550,10 @@ static int check_connected(const struct review *r, const struct owner *owner,
 		argv[n++] = m->v[i].after;
 	argv[n++] = "--not";
 	argv[n++] = "--all";
-	int status = run_git(r, owner, -1, argv, e);
+	char said[SAID_TEXT];
+	int status = run_git(r, owner, -1, argv, said, e);
 	if (status > 0)
-		return err_set(e, ERR_INTERNAL, "the session's commits are not complete");
+		return err_set(e, ERR_INTERNAL, "the session's commits are not complete: %s", said);
 	return status;
 }
 
@@ -544,42 +575,53 @@ int commits_fetch(const struct review *r, const struct changes *c, const struct 
 		off_t at = pack_at(m->bundle);
 		if (at < 0 || lseek(m->bundle, at, SEEK_SET) < 0)
 			return err_set(e, ERR_INTERNAL, "the session's commits are no bundle");
-		int status = run_git(r, owner, m->bundle, index_pack, e);
+		char said[SAID_TEXT];
+		int status = run_git(r, owner, m->bundle, index_pack, said, e);
 		if (status < 0)
 			return -1;
 		if (status > 0)
 			return err_set(e, ERR_INTERNAL,
-				       "git does not take the session's commits (status %d): "
-				       "they are not as git fsck wants them, or the repository "
-				       "cannot be written",
-				       status);
+				       "git does not take the session's commits (status %d): %s",
+				       status, said);
 	}
 	return check_connected(r, owner, m, e);
 }
 
-/* The branches' new values; to be compared with the old ones by git, in one transaction. */
+/* A line for each branch: git compares the old value. */
+static int put_updates(const struct commits *m, struct buf *out, struct err *e)
+{
+	for (size_t i = 0; i < m->n; i++)
+		(void)buf_printf(out, "update %s %s %s\n", m->v[i].name, m->v[i].after,
+				 m->v[i].before);
+	return buf_check(out, "the branches", ERR_ARG_LIMIT, e);
+}
+
+int commits_note(const struct journal *j, const struct commits *m, struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(MAX_REFS_TEXT);
+
+	if (!m->n)
+		return 0;
+	if (put_updates(m, &text, e) < 0)
+		return -1;
+	return journal_put_refs(j, text.p, text.n, e);
+}
+
+/* All of them in one transaction, in a file that git reads. */
 static int transaction(const struct commits *m, int *ret, struct err *e)
 {
-	AUTO_BUF text = BUF_INIT(16u << 20);
-	int ends[2];
+	AUTO_BUF text = BUF_INIT(MAX_REFS_TEXT);
 
 	(void)buf_str(&text, "start\n");
-	for (size_t i = 0; i < m->n; i++)
-		(void)buf_printf(&text, "update %s %s %s\n", m->v[i].name, m->v[i].after,
-				 m->v[i].before);
+	if (put_updates(m, &text, e) < 0)
+		return -1;
 	(void)buf_str(&text, "prepare\ncommit\n");
+	AUTO_FD int fd = memfd_create("sandglass-refs", MFD_CLOEXEC);
 	if (buf_check(&text, "the branches", ERR_ARG_LIMIT, e) < 0)
 		return -1;
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_sys(e, "pipe");
-	(void)fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);
-	bool good = write(ends[1], text.p, text.n) == (ssize_t)text.n;
-	(void)close(ends[1]);
-	if (!good) {
-		(void)close(ends[0]);
+	if (fd < 0 || write(fd, text.p, text.n) != (ssize_t)text.n || lseek(fd, 0, SEEK_SET) < 0)
 		return err_sys(e, "write the branches");
-	}
-	*ret = ends[0];
+	*ret = TAKE_FD(fd);
 	return 0;
 }
 
@@ -614,23 +656,53 @@ static int note_refs(const struct review *r, int session, const struct commits *
 	return rc;
 }
 
-int commits_move(const struct review *r, const struct owner *owner, int session, struct commits *m,
-		 struct err *e)
+/* Why git did not: one was moved meanwhile, or somebody's git is at work, or whatever it said. */
+static int not_moved(const struct review *r, const struct commits *m, const char *said,
+		     struct err *e)
+{
+	struct finder f = {.r = r};
+	const char *moved = NULL;
+	char now[COMMITS_OID];
+
+	AUTO_FD int packed = beneath_open(r->source, PACKED, O_RDONLY | O_NONBLOCK);
+	f.source.text = read_all(packed, MAX_PACKED_BYTES);
+	parse_packed(&f.source);
+	for (size_t i = 0; i < m->n && !moved; i++) {
+		bool is_new = m->v[i].before[strspn(m->v[i].before, "0")] == '\0';
+		bool any = source_value(&f, m->v[i].name, now);
+		if (any ? strcmp(now, m->v[i].before) != 0 : !is_new)
+			moved = m->v[i].name;
+	}
+	packed_release(&f.source);
+	if (moved)
+		return err_set(e, ERR_CONFLICT,
+			       "%s was moved in the source meanwhile, so no branch is: %s", moved,
+			       said);
+	return err_set(e, strstr(said, ".lock") ? ERR_BUSY : ERR_INTERNAL,
+		       "git does not move the branches: %s", said);
+}
+
+int commits_move(const struct review *r, const struct owner *owner, int session,
+		 const struct journal *j, struct commits *m, struct err *e)
 {
 	static const char *const update[] = {"update-ref",      "-m",      "sandglass apply",
 					     "--create-reflog", "--stdin", NULL};
+	char said[SAID_TEXT] = "";
 	AUTO_FD int in = -1;
 
 	if (!m->n)
 		return 0;
 	if (transaction(m, &in, e) < 0)
 		return -1;
-	int status = run_git(r, owner, in, update, e);
+	int status = run_git(r, owner, in, update, said, e);
+	if (status == 0)
+		m->moved = true;
+	if (status >= 0)
+		journal_drop_refs(j); /* whoever comes next compares anew */
 	if (status < 0)
 		return -1;
 	if (status != 0)
-		return err_set(e, ERR_CONFLICT,
-			       "a branch was moved in the source meanwhile, so none is");
+		return not_moved(r, m, said, e);
 	if (note_refs(r, session, m, e) < 0)
 		return -1;
 	if (!m->has_head || m->v[m->head].before[strspn(m->v[m->head].before, "0")] == '\0')
@@ -638,9 +710,59 @@ int commits_move(const struct review *r, const struct owner *owner, int session,
 	/* What the index has of the old commit becomes what the new one has; no file is looked at. */
 	const char *const read_tree[] = {"read-tree",         "-i", "-m", m->v[m->head].before,
 					 m->v[m->head].after, NULL};
-	status = run_git(r, owner, -1, read_tree, e);
+	status = run_git(r, owner, -1, read_tree, said, e);
 	if (status < 0)
 		return -1;
 	m->index_stays = status != 0;
 	return 0;
+}
+
+/* What put_updates() wrote. */
+static bool take_updates(char *text, struct commits *m)
+{
+	for (char *line = strsep(&text, "\n"); line && *line; line = strsep(&text, "\n")) {
+		char *at = line;
+		const char *word = strsep(&at, " ");
+		const char *name = strsep(&at, " ");
+		const char *after = strsep(&at, " ");
+		struct moved_ref ref = {.name = NULL};
+		if (!at || strcmp(word, "update") != 0 || !is_oid(after, strlen(after)) ||
+		    !is_oid(at, strlen(at)) || m->n == MAX_MOVED_REFS)
+			return false;
+		memcpy(ref.after, after, strlen(after) + 1);
+		memcpy(ref.before, at, strlen(at) + 1);
+		struct moved_ref *v = realloc(m->v, (m->n + 1) * sizeof(*v));
+		ref.name = strdup(name);
+		if (v)
+			m->v = v;
+		if (!v || !ref.name) {
+			free(ref.name);
+			return false;
+		}
+		m->v[m->n++] = ref;
+	}
+	return true;
+}
+
+size_t commits_resume(int source, const struct session_record *rec, const struct owner *owner,
+		      int session, const struct journal *j)
+{
+	struct review r = {.upper = -1, .masks = -1, .source = source, .rec = rec};
+	struct commits m = {.bundle = -1};
+	struct finder f = {.r = &r, .m = &m};
+	struct err ignored = {0};
+	size_t n = 0;
+	AUTO_FREE char *text = journal_take_refs(j);
+
+	if (!text)
+		return 0;
+	if (take_updates(text, &m)) {
+		find_head(&f);
+		/* One that was moved since stays; the next apply says so. */
+		if (commits_move(&r, owner, session, j, &m, &ignored) == 0)
+			n = m.n;
+	}
+	journal_drop_refs(j);
+	commits_release(&m);
+	return n;
 }

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "review/applied.h"
 #include "review/change.h"
+#include "review/journal.h"
 #include "review/owner.h"
 
 #define MAX_MOVED_REFS 1024u
@@ -31,6 +32,7 @@ struct commits {
 	size_t odd;    /* refs whose names or values are none: left out */
 	bool has_head; /* HEAD of the source names one of them: head */
 	size_t head;
+	bool moved;       /* they are in the source by now */
 	bool index_stays; /* the index has other changes and was left as it is */
 	int bundle;       /* made in the sandbox; -1: none yet */
 };
@@ -52,6 +54,16 @@ NODISCARD int commits_fetch(const struct review *r, const struct changes *c,
 			    const struct owner *owner, int scratch, struct commits *m,
 			    struct err *e);
 
-/* All refs in one transaction, each only if it still is what it was; then HEAD's index. CONFLICT. */
+/* Notes in the journal what commits_move() is to do. */
+NODISCARD int commits_note(const struct journal *j, const struct commits *m, struct err *e);
+
+/*
+ * All refs in one transaction, each only if it still is what it was; then HEAD's index. CONFLICT if
+ * one is not, BUSY if somebody's git holds one; the journal knows nothing of them afterwards.
+ */
 NODISCARD int commits_move(const struct review *r, const struct owner *owner, int session,
-			   struct commits *m, struct err *e);
+			   const struct journal *j, struct commits *m, struct err *e);
+
+/* What a killed apply noted and did not come to; how many branches it moved. */
+size_t commits_resume(int source, const struct session_record *rec, const struct owner *owner,
+		      int session, const struct journal *j);

@@ -232,8 +232,6 @@ int discard_session(int session, const struct session_record *rec, discard_name 
 	struct discard d = {.rec = rec};
 	struct owner owner;
 	struct owner writer;
-	enum recovered ignored = RECOVERED_NOTHING;
-
 	*ret = (struct discarded){.paths = 0};
 	if (owner_init(&owner, rec->root, rec->owner_uid, rec->owner_gid, e) < 0 ||
 	    owner_init(&writer, rec->root, rec->uid, rec->gid, e) < 0 ||
@@ -249,7 +247,7 @@ int discard_session(int session, const struct session_record *rec, discard_name 
 			    .j = &d.journal,
 			    .owner = &writer,
 			    .reader = &owner};
-	int rc = engine_recover(&en, &ignored, e);
+	int rc = engine_recover(&en, &ret->recovered, e);
 	if (rc == 0)
 		rc = changes_find(&d.review, &d.changes, e);
 	if (rc == 0)
@@ -263,21 +261,22 @@ int discard_session(int session, const struct session_record *rec, discard_name 
 	return rc;
 }
 
-int discard_recover(int session, const struct session_record *rec, struct err *e)
+int discard_recover(int session, const struct session_record *rec, enum recovered *ret,
+		    struct err *e)
 {
 	struct owner writer;
 	struct journal j;
-	enum recovered ignored = RECOVERED_NOTHING;
 	AUTO_FD int layer = openat(session, rec->writes == SESSION_COPY ? "copy" : "upper",
 				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
+	*ret = RECOVERED_NOTHING;
 	if (layer < 0 || faccessat(session, JOURNAL_DISCARD, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (owner_init(&writer, rec->root, rec->uid, rec->gid, e) < 0 ||
 	    journal_open(session, JOURNAL_DISCARD, &j, e) < 0)
 		return -1;
 	struct engine en = {.session = -1, .source = layer, .upper = -1, .j = &j, .owner = &writer};
-	int rc = engine_recover(&en, &ignored, e);
+	int rc = engine_recover(&en, ret, e);
 	free(en.kept_at);
 	journal_close(&j);
 	return rc;

@@ -9,11 +9,13 @@
 
 #include "base/err.h"
 #include "review/change.h"
+#include "review/engine.h"
 #include "store/session.h"
 
 struct discarded {
-	size_t paths;  /* changes that are gone */
-	size_t masked; /* a copy's: they stay, since what is masked is not copied */
+	size_t paths;             /* changes that are gone */
+	size_t masked;            /* a copy's: they stay, since what is masked is not copied */
+	enum recovered recovered; /* of a discard before, that was killed */
 };
 
 /* Gives the paths when the changes are known: below the source, clean, "" for all; see apply.h. */
@@ -28,4 +30,5 @@ NODISCARD int discard_session(int session, const struct session_record *rec, dis
 			      void *self, struct discarded *ret, struct err *e);
 
 /* Ends what a killed discard of a session left; for gc. */
-NODISCARD int discard_recover(int session, const struct session_record *rec, struct err *e);
+NODISCARD int discard_recover(int session, const struct session_record *rec, enum recovered *ret,
+			      struct err *e);

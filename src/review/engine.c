@@ -283,6 +283,7 @@ int engine_open_up(struct engine *en, struct err *e)
 
 int engine_back(struct engine *en, struct err *e)
 {
+	journal_drop_refs(en->j);
 	en->patient = true;
 	owner_enter(en->owner);
 	for (size_t i = en->j->n; i-- > 0;) {

@@ -23,6 +23,7 @@
 #define PLAN "plan"
 #define DONE "done"
 #define BACK "back"
+#define REFS "refs"
 #define HEAD "sandglass-journal 1"
 #define NODE_NUMBERS 6
 #define OP_NUMBERS (2 + 2 * NODE_NUMBERS)
@@ -187,6 +188,20 @@ int journal_read(struct journal *j, struct err *e)
 	return err_set(e, ERR_INTERNAL, "the session's journal is not as it was written");
 }
 
+void journal_pending(int session, const char *name, char ret[JOURNAL_TAG])
+{
+	char head[sizeof(HEAD) + JOURNAL_TAG - 1];
+
+	ret[0] = '\0';
+	AUTO_FD int dir = openat(session, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FD int fd = dir < 0 ? -1 : openat(dir, PLAN, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || read(fd, head, sizeof(head)) != (ssize_t)sizeof(head) ||
+	    memcmp(head, HEAD, sizeof(HEAD)) != 0)
+		return;
+	memcpy(ret, head + sizeof(HEAD), JOURNAL_TAG - 1);
+	ret[JOURNAL_TAG - 1] = '\0';
+}
+
 static int make_tag(struct journal *j, struct err *e)
 {
 	uint64_t random = 0;
@@ -260,6 +275,38 @@ int journal_end(struct journal *j, struct err *e)
 	return fsync(j->dir) < 0 ? err_sys(e, "end the session's journal") : 0;
 }
 
+int journal_put_refs(const struct journal *j, const char *text, size_t n, struct err *e)
+{
+	AUTO_FD int fd = openat(j->dir, REFS ".new",
+				O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, text, n) != (ssize_t)n || fsync(fd) < 0 ||
+	    renameat(j->dir, REFS ".new", j->dir, REFS) < 0 || fsync(j->dir) < 0)
+		return err_sys(e, "write the session's journal");
+	return 0;
+}
+
+char *journal_take_refs(const struct journal *j)
+{
+	struct stat st;
+	AUTO_FD int fd = openat(j->dir, REFS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > (off_t)MAX_JOURNAL_BYTES)
+		return NULL;
+	char *text = calloc(1, (size_t)st.st_size + 1);
+	if (text && read(fd, text, (size_t)st.st_size) == (ssize_t)st.st_size)
+		return text;
+	free(text);
+	return NULL;
+}
+
+void journal_drop_refs(const struct journal *j)
+{
+	(void)unlinkat(j->dir, REFS ".new", 0);
+	if (unlinkat(j->dir, REFS, 0) == 0)
+		(void)fsync(j->dir);
+}
+
 bool journal_add(struct journal *j, const struct op *op)
 {
 	if (j->n == j->cap) {
@@ -311,5 +358,5 @@ struct op *journal_find(const struct journal *j, enum op_kind kind, const char *
 
 void journal_temp(const struct journal *j, size_t i, char ret[JOURNAL_TEMP])
 {
-	(void)snprintf(ret, JOURNAL_TEMP, ".sandglass-%s-%zu", j->tag, i);
+	(void)snprintf(ret, JOURNAL_TEMP, JOURNAL_PREFIX "%s-%zu", j->tag, i);
 }

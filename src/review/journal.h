@@ -23,9 +23,10 @@
 
 #define JOURNAL_DIR "journal"
 #define JOURNAL_DISCARD \
-	"journal-discard"      /* of a discard: the upper layer or copy is what changes */
-#define JOURNAL_TRASH "trash-" /* what was moved into it only to be removed */
-#define JOURNAL_TAG 17         /* 16 hex digits and the NUL */
+	"journal-discard"            /* of a discard: the upper layer or copy is what changes */
+#define JOURNAL_TRASH "trash-"       /* what was moved into it only to be removed */
+#define JOURNAL_PREFIX ".sandglass-" /* of names in the source; the tag follows */
+#define JOURNAL_TAG 17               /* 16 hex digits and the NUL */
 #define JOURNAL_TEMP 64
 #define JOURNAL_TOP "." /* path of an OP_NOTE: the source's top */
 #define MAX_JOURNAL_BYTES (1u << 30)
@@ -72,6 +73,9 @@ NODISCARD int journal_open(int session, const char *name, struct journal *ret, s
 /* Lets it go; what is on disk stays. */
 void journal_close(struct journal *j);
 
+/* The tag of what is under way in the session's directory, whoever does it; "" nothing. Takes no lock. */
+void journal_pending(int session, const char *name, char ret[JOURNAL_TAG]);
+
 /* What is on disk; n is 0 if there is nothing under way. INTERNAL if it is not as it was written. */
 NODISCARD int journal_read(struct journal *j, struct err *e);
 /* The plan, durably, in place of what is there; ready once every OP_PUT has been made. */
@@ -81,6 +85,15 @@ NODISCARD int journal_mark_back(struct journal *j, struct err *e);
 NODISCARD int journal_mark_done(struct journal *j, struct err *e);
 /* Nothing is under way any more. */
 NODISCARD int journal_end(struct journal *j, struct err *e);
+
+/*
+ * Branches that are to be moved when the names were exchanged (review/commits.h): kept beside the
+ * plan until they are. A plan without them is one that goes back.
+ */
+NODISCARD int journal_put_refs(const struct journal *j, const char *text, size_t n, struct err *e);
+/* Heap memory ended by NUL; NULL: none are to be moved. */
+char *journal_take_refs(const struct journal *j);
+void journal_drop_refs(const struct journal *j);
 
 /* Removes all that was moved into the journal to be removed. */
 void journal_sweep(const struct journal *j);

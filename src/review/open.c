@@ -18,7 +18,7 @@ static int open_layer(int dir, const char *name)
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static int open_source(const struct session_record *rec, int *ret, struct err *e)
+int review_source(const struct session_record *rec, int *ret, struct err *e)
 {
 	struct stat st;
 	AUTO_FD int fd = open(rec->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -53,11 +53,12 @@ int review_open(int dir, const struct session_record *rec, struct review *ret, s
 	if (masks < 0 && errno != ENOENT)
 		return err_sys(e, "the masks of session %s", rec->id);
 	AUTO_FD int source = -1;
-	if (open_source(rec, &source, e) < 0)
+	if (review_source(rec, &source, e) < 0)
 		return -1;
 	ret->upper = TAKE_FD(upper);
 	ret->masks = TAKE_FD(masks);
 	ret->source = TAKE_FD(source);
+	journal_pending(dir, JOURNAL_DIR, ret->pending);
 	return 0;
 }
 

@@ -563,7 +563,7 @@ static int reset(struct keeper *k, struct err *e)
 		return -1;
 	if (is_held(k, false))
 		return being_reviewed(k, e);
-	if (review_recover(k->dir, k->rec, e) < 0)
+	if (review_recover(k->who, k->dir, k->rec, e) < 0)
 		return -1;
 	end_calls(k, ERR_CANCELLED, "the session was reset");
 	kill_all(k);
@@ -610,7 +610,7 @@ static bool end_session(struct keeper *k, enum err_code code, const char *why, b
 	if (!frozen)
 		kill_all(k);
 	/* An apply that was killed is finished first: its journal is all there is of it. */
-	bool whole = review_recover(k->dir, k->rec, &ignored) == 0;
+	bool whole = review_recover(k->who, k->dir, k->rec, &ignored) == 0;
 	bool kept = whole && (!keep || keep_changes(k));
 	for (size_t i = 0; frozen && i < MAX_PEERS; i++)
 		if (k->peers[i].fd >= 0 && k->peers[i].is_call)

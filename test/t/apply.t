@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import shim  # noqa: E402
 import tap  # noqa: E402
-from place import Identity, Place, SANITIZED, USER, beside, identities_once, set_id_files  # noqa: E402
+from place import Identity, Place, SANDGLASS, SANITIZED, USER, beside, identities_once, set_id_files  # noqa: E402
 from sessions import Session, difference, tree  # noqa: E402
 
 ROUNDS = int(os.environ.get("ROUNDS", "30" if not SANITIZED else "5"))  # of one identity
@@ -413,6 +413,13 @@ def git(place, *args, check=True):
     return done.stdout.strip()
 
 
+def audited(place, event):
+    """The data of each such event in the log."""
+    done = place.run([SANDGLASS, "audit", "export"])
+    return [said for said in map(json.loads, done.out.splitlines()) if said["event"] == event]
+
+
+MEMFDS_BEFORE_REFS = 5
 GIT = """
 import os, subprocess
 os.environ.update(HOME='/nonexistent', GIT_CONFIG_COUNT='5', GIT_CONFIG_KEY_0='user.name', GIT_CONFIG_VALUE_0='s',
@@ -472,6 +479,31 @@ def commits(who):
         again = s.apply()
         tap.ok(again.status == 1 and "CONFLICT" in again.err and "refs/heads/main" in again.err and (tree(place.src), git(place, "rev-parse", "main")) == before,
                f"{who.name}: commits: a branch that both moved is a conflict", again)
+    with Case(who, files={"a": "one\n"}) as case:
+        place = case.place
+        git(place, "init", "-q", "-b", "main")
+        git(place, "add", ".")
+        git(place, "commit", "-qm", "one")
+        time.sleep(0.05)
+        s = case.s = Session(place, head=git(place, "rev-parse", "HEAD"), branch="main")
+        s.does(GIT + "open('a', 'a').write('more\\n'); git('commit', '-qam', 'two')")
+        lock = place.write(f"{place.src}/.git/refs/heads/main.lock")
+        done, said = case.json()
+        tap.ok(done.status == 2 and said["error"]["code"] == "BUSY" and "files were applied" in said["error"]["message"]
+               and "main.lock" in said["error"]["message"] and said["modified"] == 1 and said["refs"] == [] and case.get("a") == "one\nmore\n"
+               and audited(place, "apply")[-1]["data"]["refs_not_moved"] == 1 and not s.leftovers(),
+               f"{who.name}: commits: git says no after the files: its words, what was done, also in the log", done, audited(place, "apply"))
+        os.remove(lock)
+        s.does("open('b', 'w').write('b')")
+        # The bundle is made in a sandbox and taken in by git; then the files, then the branches: killed before those.
+        done = place.run(["strace", "-qq", "-o", "/dev/null", "-e", "trace=memfd_create", "-e",
+                          f"inject=memfd_create:signal=KILL:when={MEMFDS_BEFORE_REFS}", beside("sandglass-main"), "apply"])
+        tap.ok(done.status in (-9, 137) and case.get("b") == "b" and git(place, "log", "-1", "--format=%s") == "one" and
+               os.path.exists(f"{s.dir}/journal/refs"), f"{who.name}: commits: killed between the files and the branches, the journal knows", done,
+               os.listdir(f"{s.dir}/journal"))
+        done = place.run([SANDGLASS, "gc"])
+        tap.ok(done.status == 0 and git(place, "log", "-1", "--format=%s") == "two" and git(place, "status", "--porcelain", "a") == "" and not s.leftovers()
+               and audited(place, "apply")[-1]["data"]["recovered"] == "forward", f"{who.name}: commits: gc moves them, and the log has it", done, audited(place, "apply"))
     with Case(who, files={"a": "one\n"}) as case:
         place = case.place
         git(place, "init", "-q", "-b", "main")

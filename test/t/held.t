@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A session stands still while it is reviewed: diff, apply, discard, export and calls keep out of each other's way."""
 
+import json
 import os
 import subprocess
 import sys
@@ -80,9 +81,34 @@ def together(who):
         p.close()
 
 
+def unclean(who):
+    """A session of another boot: its layers were never on the disk for sure, and everybody says so."""
+    p = Sessions(who)
+    try:
+        s = p.new()
+        p.exec(s, "echo one >a")
+        said = [p.run([SANDGLASS, "diff", "--json", s]), p.run([SANDGLASS, "diff", s])]
+        tap.ok(not json.loads(said[0].out)["changes"]["unclean"] and "unclean" not in said[1].out, f"control: it is not said of another one, {who.name}", *said)
+        for pid in p.named("sandglass-keep"):
+            os.kill(pid, 9)
+        wait_for(lambda: not p.living(), 5)
+        with open(f"{p.dir(s)}/state", encoding="ascii") as handle:
+            words = handle.read().split()
+        with open(f"{p.dir(s)}/state", "w", encoding="ascii") as handle:
+            handle.write(" ".join([*words[:-1], "00000000-0000-4000-8000-000000000000"]) + "\n")
+        said = {verb: p.run([SANDGLASS, *verb.split(), s]) for verb in ("diff", "diff --stat", "diff --json", "export", "export --json", "apply --json")}
+        tap.ok(said["diff"].out.startswith("# unclean: ") and said["diff --stat"].out.startswith("# unclean: ") and "unclean: " in said["export"].err and
+               json.loads(said["diff --json"].out)["changes"]["unclean"] and json.loads(said["export --json"].out)["unclean"] and
+               json.loads(said["apply --json"].out)["unclean"], f"unclean is said by diff, export and apply, {who.name}", *said.values())
+        with open(f"{p.state}/artifacts/{s}/summary.md", encoding="utf-8") as handle:
+            tap.ok("unclean" in handle.read(), f"and stands in the summary, {who.name}")
+    finally:
+        p.close()
+
+
 def main():
     for who in identities_once():
-        for part in (running, together):
+        for part in (running, together, unclean):
             tap.attempt(f"{who.name}: {part.__name__}", part, who)
     return tap.done()
 

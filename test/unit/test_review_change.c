@@ -334,11 +334,6 @@ START_TEST(git_directories)
 }
 END_TEST
 
-static bool all_ours(void *self, const char *path, const struct change_side *s)
-{
-	return strcmp(path, self) == 0 && s->mode;
-}
-
 START_TEST(conflicts)
 {
 	put_file("src/both", "1");
@@ -365,9 +360,14 @@ START_TEST(conflicts)
 	struct review r = open_review();
 	struct changes c;
 	struct err e = {0};
-	char name[] = "both";
-	r.ours = all_ours;
-	r.ours_self = name;
+	struct stat st = stat_of("src/both");
+	struct applied_entry entry = {.path = "both",
+				      .dev = st.st_dev,
+				      .ino = st.st_ino,
+				      .ctime_ns = st.st_ctim.tv_sec * 1000000000LL +
+						  st.st_ctim.tv_nsec};
+	struct applied applied = {.v = &entry, .n = 1};
+	r.applied = &applied;
 	ck_assert_int_eq(changes_find(&r, &c, &e), 0);
 	ck_assert(!changes_get(&c, "both")->conflict);
 	ck_assert(changes_get(&c, "new")->conflict);
