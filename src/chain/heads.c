@@ -103,18 +103,24 @@ int chain_heads_add(struct chain_heads *h, int fd, const char *name, struct err 
 	return 0;
 }
 
-static int add_session(struct chain_heads *h, int artifacts, const char *id, struct err *e)
+static int add_file(struct chain_heads *h, int artifacts, const char *name, struct err *e)
 {
-	char name[UUID_TEXT + sizeof(AUDIT_HEAD_FILE)];
 	struct stat st;
 
-	(void)snprintf(name, sizeof(name), "%.36s/%s", id, AUDIT_HEAD_FILE);
 	AUTO_FD int fd = openat(artifacts, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_sys(e, "%s", name);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return err_set(e, ERR_POLICY_DENIED, "%s is not your own file", name);
 	return chain_heads_add(h, fd, name, e);
+}
+
+static int add_session(struct chain_heads *h, int artifacts, const char *id, struct err *e)
+{
+	char name[UUID_TEXT + sizeof(AUDIT_HEAD_FILE)];
+
+	(void)snprintf(name, sizeof(name), "%.36s/%s", id, AUDIT_HEAD_FILE);
+	return add_file(h, artifacts, name, e);
 }
 
 int chain_heads_find(struct chain_heads *h, const struct caller *who, struct err *e)
@@ -133,6 +139,7 @@ int chain_heads_find(struct chain_heads *h, const struct caller *who, struct err
 		(void)close(fd);
 		return err_sys(e, "artifacts");
 	}
+	rc = add_file(h, fd, AUDIT_HEAD_FILE, e); /* of all sessions that have ended */
 	for (struct dirent *de = readdir(d); de && rc == 0; de = readdir(d))
 		if (uuid_valid(de->d_name))
 			rc = add_session(h, fd, de->d_name, e);

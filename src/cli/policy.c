@@ -136,12 +136,12 @@ const struct usage policy_usage = {
 					 &import_usage, &learn_usage, NULL},
 };
 
-static const char *const schema_words[] = {"policy", "result", NULL};
+static const char *const schema_words[] = {"policy", "result", "audit", NULL};
 
 const struct usage schema_usage = {
 	.name = "schema",
-	.summary = "the JSON Schema of policies or results",
-	.synopsis = (const char *const[]){"schema policy|result", NULL},
+	.summary = "the JSON Schema of policies, results or the audit log",
+	.synopsis = (const char *const[]){"schema policy|result|audit", NULL},
 	.about = "Prints a JSON Schema (draft 2020-12).",
 	.status = EXIT_STATUSES,
 	.options = trust_options,

@@ -105,7 +105,12 @@ static void sweep_artifacts(struct sweep *s)
 {
 	struct artifact_sweep swept;
 
-	artifacts_sweep(&s->c->who, main_kept_ms(KEPT_ARTIFACTS), clock_wall_ms(), s->dry, &swept);
+	artifacts_sweep(&s->c->who, main_kept_ms(KEPT_ARTIFACTS), main_kept_ms(KEPT_LOGS),
+			clock_wall_ms(), s->dry, &swept);
+	if (swept.without_logs && !s->json)
+		(void)buf_printf(&s->out, "logs of %zu artifacts  %s  %llu bytes\n",
+				 swept.without_logs, s->dry ? "would go" : "removed",
+				 (unsigned long long)swept.logs_bytes);
 	if (swept.removed && !s->json)
 		(void)buf_printf(&s->out, "artifacts of %zu sessions  %s  %llu bytes\n",
 				 swept.removed, s->dry ? "would go" : "removed",

@@ -14,9 +14,7 @@
 
 static const char *later_part(const char *name)
 {
-	if (strcmp(name, "manifest") == 0)
-		return "the tool manifest";
-	return strcmp(name, "audit") == 0 ? "sessions and review" : NULL;
+	return strcmp(name, "manifest") == 0 ? "the tool manifest" : NULL;
 }
 
 static int unknown(const char *name)
@@ -31,8 +29,8 @@ static int unknown(const char *name)
 	(void)err_set(&e, ERR_CONFIG_INVALID, "unknown schema `%s`",
 		      term_escape_cut(shown, sizeof(shown), name, strlen(name)));
 	const char *near = nearest(name, words, n);
-	(void)err_hint(&e, "%s`%s`", near ? "did you mean " : "there are `policy` and ",
-		       near ? near : "result");
+	(void)err_hint(&e, "%s`%s`", near ? "did you mean " : "there are `policy`, `result` and ",
+		       near ? near : "audit");
 	return cli_fail(&e, 2);
 }
 
@@ -48,7 +46,8 @@ int main_schema(int argc, char **argv)
 	if (o.help)
 		return usage_show(&schema_usage, 2);
 	if (argc - first != 1) {
-		(void)err_set(&e, ERR_CONFIG_INVALID, "`schema` takes one word: policy or result");
+		(void)err_set(&e, ERR_CONFIG_INVALID,
+			      "`schema` takes one word: policy, result or audit");
 		return cli_fail(&e, 2);
 	}
 	const char *name = argv[first];

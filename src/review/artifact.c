@@ -25,6 +25,7 @@
 
 #define COPY_BYTES 65536u
 #define MAX_NAMES 200000u /* read of one directory */
+#define LOGS "logs"
 
 void artifact_note(struct artifacts *a, const char *name, const char *why)
 {
@@ -392,8 +393,57 @@ static struct kept *find_kept(const struct caller *who, int all, size_t *ret_n)
 	return v;
 }
 
-void artifacts_sweep(const struct caller *who, uint64_t kept_ms, int64_t now_ms, bool dry,
-		     struct artifact_sweep *ret)
+/* The manifest without lines of logs, so that it still agrees. */
+static void cut_manifest(int dir)
+{
+	AUTO_BUF out = BUF_INIT((size_t)1 << 28);
+	AUTO_BUF in = BUF_INIT((size_t)1 << 28);
+	char block[COPY_BYTES];
+	struct err ignored = {0};
+
+	AUTO_FD int from = openat(dir, ARTIFACT_MANIFEST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	for (ssize_t n = from < 0 ? 0 : read(from, block, sizeof(block)); n > 0;
+	     n = read(from, block, sizeof(block)))
+		(void)buf_add(&in, block, (size_t)n);
+	for (const char *p = buf_cstr(&in); *p;) {
+		size_t n = strcspn(p, "\n") + (strchr(p, '\n') != NULL);
+		const char *name = memmem(p, n, "  ", 2);
+		if (!name || strncmp(name + 2, LOGS "/", sizeof(LOGS "/") - 1) != 0)
+			(void)buf_add(&out, p, n);
+		p += n;
+	}
+	(void)unlinkat(dir, ARTIFACT_MANIFEST ".new", 0);
+	AUTO_FD int to = openat(dir, ARTIFACT_MANIFEST ".new",
+				O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (to < 0 || in.failed || out.failed || write_all(to, out.p, out.n, &ignored) < 0 ||
+	    renameat(dir, ARTIFACT_MANIFEST ".new", dir, ARTIFACT_MANIFEST) < 0)
+		return; /* `sha256sum -c` says what is gone */
+}
+
+/* How old it is is said by its time, which stays. */
+static void sweep_logs(int all, const char *id, bool dry, struct artifact_sweep *ret)
+{
+	struct stat st;
+
+	AUTO_FD int dir = openat(all, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0 || fstat(dir, &st) < 0 || faccessat(dir, LOGS, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	ret->without_logs++;
+	ret->logs_bytes += bytes_below(dir, LOGS, 0);
+	if (dry)
+		return;
+	remove_tree(dir, LOGS);
+	cut_manifest(dir);
+	(void)futimens(dir, (const struct timespec[]){st.st_atim, st.st_mtim});
+}
+
+static bool is_older(const struct kept *v, uint64_t ms, int64_t now_ms)
+{
+	return ms != LIMIT_NONE && now_ms > v->at_ms && (uint64_t)(now_ms - v->at_ms) > ms;
+}
+
+void artifacts_sweep(const struct caller *who, uint64_t kept_ms, uint64_t logs_ms, int64_t now_ms,
+		     bool dry, struct artifact_sweep *ret)
 {
 	char home[PATH_TEXT];
 	char path[PATH_TEXT + 16];
@@ -410,10 +460,11 @@ void artifacts_sweep(const struct caller *who, uint64_t kept_ms, int64_t now_ms,
 	for (size_t i = 0; i < n; i++)
 		sum += v[i].bytes;
 	for (size_t i = 0; i < n; i++) {
-		bool old = kept_ms != LIMIT_NONE && now_ms > v[i].at_ms &&
-			   (uint64_t)(now_ms - v[i].at_ms) > kept_ms;
-		if (!old && sum <= MAX_KEPT_BYTES)
+		if (!is_older(&v[i], kept_ms, now_ms) && sum <= MAX_KEPT_BYTES) {
+			if (is_older(&v[i], logs_ms, now_ms))
+				sweep_logs(all, v[i].id, dry, ret);
 			continue;
+		}
 		sum -= v[i].bytes;
 		ret->removed++;
 		ret->bytes += v[i].bytes;

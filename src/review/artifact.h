@@ -69,12 +69,15 @@ bool artifact_matches(const char *pattern, const char *path);
 
 struct artifact_sweep {
 	size_t removed;
-	uint64_t bytes; /* that they had */
+	uint64_t bytes;      /* that they had */
+	size_t without_logs; /* that stay, and have lost their logs */
+	uint64_t logs_bytes;
 };
 /*
  * Removes artifacts of sessions that live no more and were written more than `kept_ms` ago
- * (LIMIT_NONE: none is too old), and the oldest while all are more than MAX_KEPT_BYTES.
+ * (LIMIT_NONE: none is too old), and the oldest while all are more than MAX_KEPT_BYTES; of
+ * those that stay the logs, with their lines of the manifest, after `logs_ms`.
  * `dry` only counts.
  */
-void artifacts_sweep(const struct caller *who, uint64_t kept_ms, int64_t now_ms, bool dry,
-		     struct artifact_sweep *ret);
+void artifacts_sweep(const struct caller *who, uint64_t kept_ms, uint64_t logs_ms, int64_t now_ms,
+		     bool dry, struct artifact_sweep *ret);

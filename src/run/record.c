@@ -12,6 +12,7 @@
 #include "audit/settings.h"
 #include "base/base.h"
 #include "base/clock.h"
+#include "run/session.h"
 
 #define ROW_FIELDS 4
 
@@ -186,7 +187,7 @@ int job_record(const struct job *j, struct err *e)
 		PATH("cwd", j->cwd[0] ? j->cwd : j->who.cwd),
 		PATH("source", j->src.given ? j->src.path : NULL),
 		WORD("mode", mode_names[j->req->mode]),
-		WORD("writes", "direct"),
+		WORD("writes", j->in ? session_writes_names[j->in->rec.writes] : "direct"),
 		WORD("isolation", isolation_of(j)),
 		WORD("runs_as", j->runs_as),
 		WORD("approval", NULL),

@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 
+import jsonschema
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
 from place import SANDGLASS, identities_once, wait_for  # noqa: E402
@@ -722,7 +724,53 @@ def left_out(who):
         p.close()
 
 
-ROWS = {"copied": copied, "left out": left_out, "names": names, "Session start": start, "A1": prefix, "A2": prefix, "A5": source,
+def told(who):
+    """What the audit log has of a session, its head when the session ends, and how long logs are kept."""
+    p = Sessions(who)
+    try:
+        s = p.new("--name", "told")
+        p.exec(s, "echo x >x; echo said")
+        p.session("renew", s)
+        p.session("destroy", s)
+        empty = p.new()
+        p.session("destroy", empty)
+        log = f"{p.state}/audit"
+        lines = [json.loads(line) for name in sorted(os.listdir(log)) if name.endswith(".jsonl")
+                 for line in p.sh(f"cat {log}/{name}").out.splitlines()]
+        events = [line["event"] for line in lines if line["session"] == s]
+        schema = json.loads(p.run([SANDGLASS, "schema", "audit"]).out)
+        wrong = [f"{line['event']}: {e.message}" for line in lines
+                 for e in jsonschema.Draft202012Validator(schema).iter_errors(line)]
+        start = [line["data"] for line in lines if line["event"] == "call.start"]
+        tap.ok(events == ["session.create", "call.start", "call.end", "session.renew",
+                          "session.destroy"] and
+               not wrong and start[0]["writes"] == "overlay",
+               f"a session's events, as `schema audit` has them, {who.name}", events, *wrong[:5])
+        head = p.sh(f"tail -n 1 {p.state}/artifacts/audit-head").out.split()
+        good = p.run([SANDGLASS, "audit", "verify", "--heads"])
+        newest = sorted(n for n in os.listdir(log) if n.endswith(".jsonl"))[-1]
+        cut = p.sh(f"cp -r {log} {p.state}/keep && sed -i '$d' {log}/{newest} && rm -f {log}/head")
+        bad = p.run([SANDGLASS, "audit", "verify", "--heads"])
+        p.sh(f"rm -rf {log}; mv {p.state}/keep {log}")
+        tap.ok(head == [str(lines[-1]["seq"]), lines[-1]["hash"]] and good.status == 0 and
+               cut.status == 0 and bad.status == 1,
+               f"the head is noted when a session ends, {who.name}", head, lines[-1], good, cut, bad)
+        at = f"{p.state}/artifacts/{s}"
+        kept = p.sh(f"ls {at}/logs | wc -l").out
+        os.utime(at, (time.time() - 40 * 86400,) * 2)
+        gone = p.run([SANDGLASS, "gc"])
+        sums = p.sh(f"cd {at} && sha256sum --quiet -c MANIFEST.sha256; ls")
+        os.utime(at, (time.time() - 100 * 86400,) * 2)
+        p.run([SANDGLASS, "gc"])
+        tap.ok(kept.strip() == "2" and "logs of 1 artifacts  removed" in gone.out and
+               sums.status == 0 and "diff.patch" in sums.out and "logs" not in sums.out and
+               not os.path.exists(at),
+               f"gc: logs go after 30 days, artifacts after 90, {who.name}", kept, gone, sums)
+    finally:
+        p.close()
+
+
+ROWS = {"told": told, "copied": copied, "left out": left_out, "names": names, "Session start": start, "A1": prefix, "A2": prefix, "A5": source,
         "files": files, "detached": detached, "logs": logs, "lease": lease, "paused": paused,
         "edits": edits, "secrets": secrets, "R9": quota, "together": together, "others": others}
 
