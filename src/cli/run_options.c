@@ -300,9 +300,10 @@ static int parse(const struct opt *table, size_t n, int argc, char **argv, struc
 	int first = 0;
 
 	int rc = opt_parse(table, n, argc, argv, ret, &first, e);
-	ret->json = wants_json(argc, argv);
-	if (rc < 0)
+	if (rc < 0) {
+		ret->json = ret->json || wants_json(argc, argv);
 		return -1;
+	}
 	ret->argv = argv + first;
 	ret->argc = argc - first;
 	return 0;
