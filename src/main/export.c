@@ -47,7 +47,8 @@ struct export
 	struct set policy;
 	struct attend attend;
 	struct review review;
-	bool reviewed; /* there are layers to look at */
+	bool reviewed;     /* there are layers to look at */
+	const char *layer; /* the source is gone: this is kept as it is; NULL: it is not */
 	struct changes changes;
 	struct applied applied;
 	struct artifacts out;
@@ -413,7 +414,15 @@ static int export_summary(struct export *x, struct err *e)
 	put_session(x, &out);
 	put_calls(x, &out);
 	(void)buf_str(&out, "\n## Changes that are held\n\n");
-	if (!x->reviewed)
+	if (x->layer)
+		(void)buf_printf(
+			&out,
+			"The source is gone, so they cannot be compared with it: `layer/` is what the "
+			"session\nheld, as it was (%s).\n",
+			x->session.rec.writes == SESSION_COPY
+				? "its copy of the project"
+				: "an overlay's upper directory; a deleted file is a device 0/0");
+	else if (!x->reviewed)
 		(void)buf_str(&out, "None are held: writes were direct, or there was no source.\n");
 	else if (!x->changes.n)
 		(void)buf_str(&out, "None.\n");
@@ -436,6 +445,9 @@ static int write_files(struct export *x, struct err *e)
 	    export_dir(x, "root/logs", "logs", e) < 0 || export_files(x, e) < 0 ||
 	    export_summary(x, e) < 0 || artifact_manifest(&x->out, e) < 0)
 		return -1;
+	/* Last, so that whatever fails leaves the session as it is. */
+	if (x->layer && renameat(x->session.dir, x->layer, x->out.dir, "layer") < 0)
+		return err_sys(e, "keep the session's layer");
 	memcpy(old, x->place, sizeof(old));
 	AUTO_FD int before =
 		x->building[0] ? open(old, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -456,6 +468,29 @@ static void give_up(struct export *x)
 		remove_tree(all, x->building);
 }
 
+/* Nothing to compare with: a session ends all the same. */
+static bool is_source_gone(const struct session_record *r)
+{
+	struct stat st;
+
+	return lstat(r->source, &st) < 0 || st.st_dev != r->dev || st.st_ino != r->ino;
+}
+
+static bool has_entries(int session, const char *name)
+{
+	bool found = false;
+
+	int fd = openat(session, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	for (const struct dirent *at = d ? readdir(d) : NULL; at && !found; at = readdir(d))
+		found = strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0;
+	if (d)
+		(void)closedir(d);
+	else if (fd >= 0)
+		(void)close(fd);
+	return found;
+}
+
 static int export(struct export *x, const char *id, char **env, struct err *e)
 {
 	struct err why = {0};
@@ -467,9 +502,13 @@ static int export(struct export *x, const char *id, char **env, struct err *e)
 		     ? hold_from_keeper(x->session.dir, &x->session.rec, &x->hold, e)
 		     : hold_session(x->session.dir, &x->session.rec, HOLD_READ, &x->hold, e)) < 0)
 		return -1;
-	if (look(x, e) < 0)
-		return -1;
-	if (x->o->at_end && !x->changes.n)
+	if (look(x, e) < 0) {
+		if (!x->o->at_end || !is_source_gone(&x->session.rec))
+			return -1;
+		x->layer = x->session.rec.writes == SESSION_COPY ? "copy" : "upper";
+		x->reviewed = false;
+	}
+	if (x->layer ? !has_entries(x->session.dir, x->layer) : x->o->at_end && !x->changes.n)
 		return 0;
 	/* What ends a session does not depend on a policy file that somebody broke meanwhile. */
 	if (chosen_policy(&x->session, &x->policy, &why) < 0 && !x->o->at_end) {

@@ -96,10 +96,24 @@ static int enter_dir(void)
 	if (n <= 0)
 		return -1;
 	path[n] = '\0';
-	if (chdir(path) < 0 || fstat(HOLDER_DIR, &there) < 0 || stat(".", &here) < 0)
+	/* A mount of its own, which can become the root. */
+	if (mount(path, path, NULL, MS_BIND, NULL) < 0 || chdir(path) < 0 ||
+	    fstat(HOLDER_DIR, &there) < 0 || stat(".", &here) < 0)
 		return -1;
 	errno = ESTALE;
 	return there.st_dev == here.st_dev && there.st_ino == here.st_ino ? 0 : -1;
+}
+
+/*
+ * All mounts of the host go, so that none of them is kept busy by a session that has nothing
+ * to do with it. Where the root is no mount that can be left (a chroot) they stay.
+ */
+static void leave_host(void)
+{
+	if (syscall(SYS_pivot_root, ".", ".") == 0) {
+		(void)umount2(".", MNT_DETACH); /* the old root, on top of the new one */
+		(void)chdir("/");
+	}
 }
 
 static const char *prepare(const struct session_record *rec)
@@ -112,13 +126,18 @@ static const char *prepare(const struct session_record *rec)
 		return "loopback up";
 	if (enter_dir() < 0)
 		return "the session's directory";
-	if (!session_is_overlay(rec))
+	if (!session_is_overlay(rec)) {
+		leave_host();
 		return NULL;
+	}
 	if (mount("sandglass", "mnt", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  "size=64k,mode=0700") < 0 ||
 	    mkdir("mnt/lower", 0700) < 0 || mkdir("mnt/merged", 0700) < 0)
 		return "mount points";
-	return put_lower(rec) < 0 ? "the source" : NULL;
+	if (put_lower(rec) < 0)
+		return "the source";
+	leave_host();
+	return NULL;
 }
 
 /*

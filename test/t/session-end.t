@@ -10,6 +10,7 @@ all changes.
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -298,7 +299,46 @@ def unfinished(who):
         p.close()
 
 
-ROWS = {"killed": killed, "detached": detached_front, "gc": collect, "R9": collect, "deep": deep,
+def apart(who):
+    """A session keeps no other mount of the host busy, and ends though its source is gone."""
+    p = Sessions(who)
+    try:
+        if not who.uid:
+            stick = f"{p.top}/stick"
+            os.mkdir(stick)
+            p.run(["mount", "-t", "tmpfs", "stick", stick])
+        for options in ((), ("--copy",)):
+            how = "copy" if options else "overlay"
+            s = p.new(*options)
+            p.exec(s, "echo x >x")
+            lists = [p.run(["cat", f"/proc/{pid}/mountinfo"], cwd="/").out
+                     for pid in p.named("sandglass-hold")]
+            seen = [line.split()[4] for text in lists if f"/sessions/{s}" in text
+                    for line in text.splitlines()]
+            tap.ok(seen and set(seen) <= {"/", "/mnt", "/mnt/lower", "/mnt/merged"},
+                   f"a session holds no mount but its own, {how}, {who.name}", seen)
+            p.session("destroy", "--discard", s)
+        if not who.uid:
+            p.run(["umount", stick])
+        for how, ttl in (("at its end", "2s"), ("when it is destroyed", "1h")):
+            os.makedirs(f"{p.top}/gone/sub")
+            for at in ("gone", "gone/sub"):
+                p.own(f"{p.top}/{at}")
+            s = p.new("--ttl", ttl, cwd=f"{p.top}/gone")
+            p.exec(s, "echo precious >kept", cwd=f"{p.top}/gone")
+            subprocess.run(["rm", "-rf", f"{p.top}/gone"], check=True)
+            ended = p.session("destroy", s) if ttl == "1h" else None
+            wait_for(lambda: not os.path.isdir(p.dir(s)), 15)
+            kept = p.sh(f"cat {p.state}/artifacts/{s}/layer/kept; cat {p.state}/artifacts/{s}/summary.md",
+                        cwd=p.top)
+            tap.ok(kept.out.startswith("precious\n") and "source is gone" in kept.out and
+                   not p.remains(s), f"a session whose source is gone ends, {how}, {who.name}", ended,
+                   kept, *p.remains(s))
+    finally:
+        p.close()
+
+
+ROWS = {"apart": apart, "killed": killed, "detached": detached_front, "gc": collect, "R9": collect, "deep": deep,
         "many": many, "most": sixty_four, "destroy": destroy_running, "unfinished": unfinished}
 
 

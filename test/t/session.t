@@ -15,8 +15,6 @@ import sys
 import threading
 import time
 
-import jsonschema
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
 from place import SANDGLASS, identities_once, wait_for  # noqa: E402
@@ -726,6 +724,11 @@ def left_out(who):
 
 def told(who):
     """What the audit log has of a session, its head when the session ends, and how long logs are kept."""
+    try:
+        import jsonschema
+    except ImportError:
+        tap.skip(f"{who.name}: the audit log of a session", "python3-jsonschema")
+        return
     p = Sessions(who)
     try:
         s = p.new("--name", "told")
