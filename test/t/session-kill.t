@@ -15,24 +15,22 @@ import json
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
-from place import SANDGLASS, SANITIZED, Terminal, identities_once, wait_for  # noqa: E402
+from place import SANDGLASS, Result, identities_once, wait_for  # noqa: E402
 from session import Sessions, code, differences, tree  # noqa: E402
 
 SEED = int(os.environ.get("SEED", "0")) or int(time.time())
 SECONDS = float(os.environ.get("KILL_SECONDS", "3"))
 CALLS = ("openat openat2 mkdirat mkdir unlinkat unlink rmdir renameat renameat2 rename linkat symlinkat symlink "
          "write pwrite64 writev ftruncate fchmod chmod fchmodat fchown fchownat lchown chown "
-         "copy_file_range sendfile fsync fdatasync syncfs mount umount2 move_mount open_tree clone clone3 "
-         "fork vfork setns sendmsg connect bind fcntl").split()
-KNOWN = re.compile(r"^(?:\d+ +)?(\w+)\(")
+         "copy_file_range sendfile fsync fdatasync syncfs mount umount2 clone clone3 fork vfork").split()
 LINE = re.compile(r"^(\d+) +(?:<\.\.\. )?(\w+)\(?(.*)$")
 
 
@@ -40,14 +38,32 @@ def changes(name, rest):
     """Whether a call can change what is stored: an open for reading does not."""
     if name in ("openat", "openat2"):
         return "O_CREAT" in rest or "O_WRONLY" in rest or "O_RDWR" in rest
-    return name != "fcntl" or "LK" in rest
+    return True
 
 
-def count(place, argv, env):
-    """name -> how often at most one process of the verb does it, as strace sees it."""
-    out = f"{place.top}/trace"
-    done = place.run(["strace", "-f", "-qq", "-s", "0", "-e", "signal=none", "-o", out, "-e",
-                      f"trace={','.join(CALLS)}", *argv], env=env, timeout=60)
+def traced(p, options, argv, seconds=60):
+    """A verb under strace, which goes on with the keeper when the verb has ended."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        verb = subprocess.Popen([*p.who.prefix, "strace", "-DDD", "-f", "-qq", *options, *argv],
+                                env=p.env(), cwd=p.src, stdin=subprocess.DEVNULL, stdout=out,
+                                stderr=err)
+        try:
+            status = verb.wait(seconds)
+        except subprocess.TimeoutExpired:
+            verb.kill()
+            verb.wait()
+            status = -1
+        out.seek(0)
+        err.seek(0)
+        return Result(status, out.read().decode("utf-8", "replace"),
+                      err.read().decode("utf-8", "replace"), 0)
+
+
+def count(p, argv):
+    """(name, n): the n-th such call of a process changes something, as strace sees it."""
+    out = f"{p.tmp}/trace"
+    done = traced(p, ["-s", "0", "-e", "signal=none", "-o", out, "-e",
+                      f"trace={','.join(CALLS)}"], argv)
     seen, points = {}, set()
     with open(out, encoding="utf-8", errors="replace") as handle:
         for line in handle:
@@ -58,7 +74,6 @@ def count(place, argv, env):
             seen[pid, name] = seen.get((pid, name), 0) + 1
             if changes(name, rest):
                 points.add((name, seen[pid, name]))
-    os.remove(out)
     return done, sorted(points)
 
 
@@ -70,7 +85,6 @@ class World(Sessions):
         made = self.sh("git init -q .; echo a >a; mkdir d; echo b >d/b; git add a d; git commit -qm a")
         if made.status:
             raise AssertionError(made)
-        self.trace = not self.who.prefix or True
 
     def changed(self, *options):
         s = self.new(*options)
@@ -80,11 +94,7 @@ class World(Sessions):
         return s
 
 
-# Verb: what it needs, its words, and whether a second time has to work.
-
-def cmd_new(p, s):
-    return ["session", "new", "--name", "killed"]
-
+# Verb: whether it needs a session, its words, and what has to work afterwards.
 
 VERBS = {
     "new": (False, lambda s: ["session", "new", "--name", "killed"], lambda s: None),
@@ -112,8 +122,8 @@ def once(p, verb, point, before):
     if verb == "gc":
         end_keeper(p, s)
     name, number = point
-    killed = p.run(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={name}", "-e",
-                    f"inject={name}:signal=KILL:when={number}", SANDGLASS, *words(s)], timeout=60)
+    killed = traced(p, ["-o", "/dev/null", "-e", f"trace={name}", "-e",
+                        f"inject={name}:signal=KILL:when={number}"], [SANDGLASS, *words(s)])
     if killed.status == -1:
         bad.append(f"it hung: {killed}")
     if differences(before, tree(p.src)):
@@ -162,16 +172,19 @@ def end_keeper(p, s):
 def killed_verbs(who):
     drawn = random.Random(SEED)
     for verb, (needs, words, _) in VERBS.items():
+        if os.environ.get("VERB", verb) != verb:
+            continue
         p = World(who)
         try:
             s = p.changed() if needs else None
             if verb == "gc":
                 end_keeper(p, s)
-            done, points = count(p, [SANDGLASS, *words(s)], {})
+            done, points = count(p, [SANDGLASS, *words(s)])
             for left in [x for x in os.listdir(f"{p.state}/sessions") if x != ".lock"]:
                 p.session("destroy", "--discard", left)
             before, wrong, tried, begin = tree(p.src), [], 0, time.monotonic()
-            for point in drawn.sample(points, len(points)):
+            only = os.environ.get("POINT", "").split()
+            for point in drawn.sample(points, len(points)) if not only else [(only[0], int(only[1]))]:
                 if time.monotonic() - begin > SECONDS or len(wrong) > 2:
                     break
                 tried += 1
