@@ -43,6 +43,8 @@ NODISCARD int keeper_mend_places(int dir, const struct session_record *rec, stru
  * a record, entries of state.db without a directory, both older than a minute.
  */
 void keeper_reconcile(const struct caller *who);
+/* The lock over all sessions of a user: who makes one holds it until that has its own. */
+NODISCARD int keeper_lock_all(const struct caller *who, int *ret, struct err *e);
 
 /* All of a session goes: its directory, cgroups, its entry in state.db. Its lock is held or nobody keeps it. */
 void keeper_remove(const struct caller *who, int dir, const struct session_record *rec);

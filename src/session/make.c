@@ -194,10 +194,6 @@ static int put_files(struct making *m, const struct session_record *rec, int dir
 	return rc == 0 && list.n ? put_file(dir, SESSION_MASKED, list.p, list.n, e) : rc;
 }
 
-/*
- * The directory, and the lock in it, under the lock over all of them: what has neither
- * lock nor record is left from a killed process, and swept (run/agentroot.h).
- */
 static int make_dir(struct making *m, const char *id, int *ret, struct err *e)
 {
 	char home[PATH_TEXT];
@@ -206,19 +202,25 @@ static int make_dir(struct making *m, const char *id, int *ret, struct err *e)
 	if (session_home(m->who, home, e) < 0)
 		return -1;
 	(void)snprintf(path, sizeof(path), "%s/%s", home, id);
-	if (!file_make_dirs(path, 0700))
-		return err_sys(e, "make %s", home);
-	AUTO_FD int sessions = open(home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_FD int all = sessions < 0 ? -1
-				       : openat(sessions, ".lock",
-						O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (all < 0 || RETRY_EINTR(flock(all, LOCK_EX)) < 0)
-		return err_sys(e, "lock %s", home);
 	if (mkdir(path, 0700) < 0)
 		return err_sys(e, "make %s", path);
 	if (session_open(m->who, id, ret, e) < 0)
 		return -1;
 	return keeper_lock(*ret, &m->held.lock, e);
+}
+
+/*
+ * The id, the directory and the lock in it, under the lock over all of them: what has an id
+ * and neither held lock nor record is left from a killed process, and swept.
+ */
+static int claim(struct making *m, struct made *ret, bool *taken, struct err *e)
+{
+	AUTO_FD int all = -1;
+
+	if (keeper_lock_all(m->who, &all, e) < 0 || take_id(m, &ret->rec, e) < 0)
+		return -1;
+	*taken = true;
+	return make_dir(m, ret->rec.id, &ret->dir, e);
 }
 
 /* Where the file systems do not allow an overlay, a copy is as good, and slower. */
@@ -249,11 +251,13 @@ int session_make(struct request *req, const struct caller *who, struct made *ret
 
 	*ret = (struct made){.dir = -1};
 	int rc = decide(&m, &ret->rec, e);
-	if (rc == 0)
-		rc = take_id(&m, &ret->rec, e);
-	bool made = rc == 0;
-	if (rc == 0)
-		rc = make_dir(&m, ret->rec.id, &ret->dir, e);
+	bool made = false;
+	if (rc == 0 && claim(&m, ret, &made, e) < 0) {
+		bool full = !made && (e->code == ERR_CONFLICT || e->code == ERR_BUSY);
+		if (full)
+			keeper_reconcile(who); /* a name or a place that a killed one has left */
+		rc = full ? claim(&m, ret, &made, e) : -1;
+	}
 	if (rc == 0)
 		rc = put_files(&m, &ret->rec, ret->dir, e);
 	if (rc == 0)

@@ -7,11 +7,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/clock.h"
+#include "base/file.h"
 #include "session/copy.h"
 #include "session/freezer.h"
 #include "session/keeper.h"
@@ -159,17 +160,34 @@ void keeper_remove(const struct caller *who, int dir, const struct session_recor
 	}
 }
 
-#define HALF_MADE_NS (INT64_C(60) * 1000000000)
+int keeper_lock_all(const struct caller *who, int *ret, struct err *e)
+{
+	char home[PATH_TEXT];
+	char path[PATH_TEXT + 8];
 
+	if (session_home(who, home, e) < 0)
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/.lock", home);
+	if (!file_make_dirs(path, 0700))
+		return err_sys(e, "make %s", home);
+	AUTO_FD int all = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (all < 0 || RETRY_EINTR(flock(all, LOCK_EX)) < 0)
+		return err_sys(e, "lock %s", home);
+	*ret = TAKE_FD(all);
+	return 0;
+}
+
+/* Under the lock over all nobody is between an id and the lock of its directory. */
 static void reconcile_one(const struct caller *who, struct state *state,
 			  const struct state_session *row)
 {
 	struct session_record rec = {.uid = 0};
 	struct err ignored = {0};
+	AUTO_FD int all = -1;
 	AUTO_FD int dir = -1;
 	AUTO_FD int lock = -1;
 
-	if (row->created_ns > clock_wall_ms() * 1000000 - HALF_MADE_NS)
+	if (keeper_lock_all(who, &all, &ignored) < 0)
 		return;
 	if (session_open(who, row->id, &dir, &ignored) < 0) {
 		(void)!state_gone(state, row->id, &ignored);
@@ -177,6 +195,8 @@ static void reconcile_one(const struct caller *who, struct state *state,
 	}
 	if (faccessat(dir, SESSION_RECORD, F_OK, 0) == 0 || keeper_lock(dir, &lock, &ignored) < 0)
 		return;
+	(void)close(all); /* what is removed can be much */
+	all = -1;
 	memcpy(rec.id, row->id, sizeof(rec.id));
 	keeper_remove(who, dir, &rec);
 }
