@@ -142,25 +142,44 @@ static void keep_heads(const struct export *x, int before)
 			return; /* the log itself still has them */
 }
 
-/* What was there goes when the new one is complete. */
-static int put_in_place(struct export *x, struct err *e)
+/* A file system that cannot exchange names: the old one has the other name for a moment. */
+static int put_after(const struct export *x, int all)
 {
 	char old[64];
 
+	(void)snprintf(old, sizeof(old), ".%s.old", x->session.id);
+	remove_tree(all, old);
+	if (renameat(all, x->session.id, all, old) < 0 ||
+	    renameat(all, x->building, all, x->session.id) < 0)
+		return -1;
+	remove_tree(all, old);
+	return 0;
+}
+
+/*
+ * One step, whether something was there or not: the name has the old one or the new one, complete.
+ * What was there has the other name afterwards, and goes.
+ */
+static int put_in_place(struct export *x, struct err *e)
+{
 	if (!x->building[0])
 		return 0;
-	(void)snprintf(old, sizeof(old), ".%s.old", x->session.id);
 	AUTO_FD int all = open(x->parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (all < 0)
 		return err_sys(e, "open %s", x->parent);
-	remove_tree(all, old);
-	if (renameat(all, x->session.id, all, old) < 0 && errno != ENOENT)
+	/* All that was written, in whatever directory of it, before it has the name. */
+	if (syncfs(x->out.dir) < 0)
+		return err_sys(e, "write %s to its disk", x->place);
+	bool first = faccessat(all, x->session.id, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+	if (renameat2(all, x->building, all, x->session.id,
+		      first ? RENAME_NOREPLACE : RENAME_EXCHANGE) < 0 &&
+	    (first || errno != EINVAL || put_after(x, all) < 0))
 		return err_sys(e, "rename %s", x->place);
-	if (renameat(all, x->building, all, x->session.id) < 0)
-		return err_sys(e, "rename %s", x->place);
+	if (fsync(all) < 0)
+		return err_sys(e, "%s", x->parent);
+	remove_tree(all, x->building);
 	x->building[0] = '\0';
-	remove_tree(all, old);
-	return fsync(all) < 0 ? err_sys(e, "%s", x->parent) : 0;
+	return 0;
 }
 
 /* sandglass-main diff [--stat] ID */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -442,6 +443,43 @@ static bool is_older(const struct kept *v, uint64_t ms, int64_t now_ms)
 	return ms != LIMIT_NONE && now_ms > v->at_ms && (uint64_t)(now_ms - v->at_ms) > ms;
 }
 
+/* ".ID.new" or ".ID.old", of an export that was killed: nobody is at work at that session. */
+static bool is_left(const struct caller *who, const char *name)
+{
+	char id[UUID_TEXT];
+	struct err ignored = {0};
+	size_t n = UUID_TEXT - 1;
+	AUTO_FD int living = -1;
+
+	if (name[0] != '.' || strlen(name) != n + 5 ||
+	    (strcmp(name + 1 + n, ".new") != 0 && strcmp(name + 1 + n, ".old") != 0))
+		return false;
+	memcpy(id, name + 1, n);
+	id[n] = '\0';
+	if (!uuid_valid(id))
+		return false;
+	if (session_open(who, id, &living, &ignored) < 0)
+		return true;
+	AUTO_FD int dir = openat(living, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void sweep_left(const struct caller *who, int all, bool dry, struct artifact_sweep *ret)
+{
+	size_t n = 0;
+	char **names = list_names(all, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_left(who, names[i]))
+			continue;
+		ret->removed++;
+		ret->bytes += bytes_below(all, names[i], 0);
+		if (!dry)
+			remove_tree(all, names[i]);
+	}
+	free_names(names, n);
+}
+
 void artifacts_sweep(const struct caller *who, uint64_t kept_ms, uint64_t logs_ms, int64_t now_ms,
 		     bool dry, struct artifact_sweep *ret)
 {
@@ -456,6 +494,7 @@ void artifacts_sweep(const struct caller *who, uint64_t kept_ms, uint64_t logs_m
 	AUTO_FD int all = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (all < 0)
 		return;
+	sweep_left(who, all, dry, ret);
 	struct kept *v = find_kept(who, all, &n);
 	for (size_t i = 0; i < n; i++)
 		sum += v[i].bytes;

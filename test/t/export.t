@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import shim  # pylint: disable=wrong-import-position
 import tap  # pylint: disable=wrong-import-position
 from handmade import Session, git  # pylint: disable=wrong-import-position
-from place import Place, SANDGLASS, identities_once  # pylint: disable=wrong-import-position
+from place import Place, SANDGLASS, beside, identities_once  # pylint: disable=wrong-import-position
 
 
 def world(who, **more):
@@ -236,9 +236,38 @@ def direct(who):
            f"{name}: a session that wrote at once has no diff", done)
 
 
+def killed(who):
+    """At each moment the name has a complete export, and what is left beside it is swept."""
+    name = who.name
+    place, s = world(who)
+    s.put("a.txt", "one and more\n")
+    top = f"{place.state}/artifacts/{s.id}"
+    export(place, s.id)
+    before = read(f"{top}/diff.patch")
+    s.put("a.txt", "two\n")
+    log = f"{place.out}/log"
+    place.run(["strace", "-qq", "-o", log, "-e", "trace=unlinkat,renameat2", beside("sandglass-main"), "export", s.id])
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        calls = [line.split("(")[0] for line in lines if "(" in line]
+    removes = calls[:calls.index("renameat2")].count("unlinkat") + 1  # the first of the old one
+    s.put("a.txt", "2nd\n")
+    for call, number, want in (("unlinkat", removes, b"2nd"), ("renameat2", 1, b"2nd")):
+        done = place.run(["strace", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                          f"inject={call}:signal=KILL:when={number}", beside("sandglass-main"), "export", s.id])
+        whole = sums_agree(place, top)
+        there = sorted(n for n in os.listdir(f"{place.state}/artifacts") if n != s.id)
+        tap.ok(done.status in (-9, 137) and whole.status == 0 and there == [f".{s.id}.new"] and
+               want in read(f"{top}/diff.patch"), f"{name}: killed before {call}: old or new, complete",
+               done, whole, there, before)
+        s.put("a.txt", "three\n")
+    swept = place.run([SANDGLASS, "gc"])
+    tap.ok(os.listdir(f"{place.state}/artifacts") == [s.id], f"{name}: gc sweeps what it left",
+           swept, os.listdir(f"{place.state}/artifacts"))
+
+
 def main():
     shim.without_sync()
-    tests = (works, output, policy, hostile, at_end, direct)
+    tests = (works, output, policy, hostile, at_end, killed, direct)
     wanted = sys.argv[1:]
     for who in identities_once():
         for test in tests:
