@@ -29,6 +29,7 @@
 #include "policy/state.h"
 #include "review/applied.h"
 #include "review/artifact.h"
+#include "review/branch.h"
 #include "review/change.h"
 #include "review/commits.h"
 #include "store/remove.h"
@@ -411,6 +412,7 @@ static void put_session(const struct export *x, struct buf *out)
 {
 	const struct session_record *r = &x->session.rec;
 	char when[CLOCK_TEXT];
+	char url[sizeof(r->remote_url)];
 
 	(void)buf_printf(out, "# Session %s\n\n", x->session.id);
 	put_row(out, "name", r->name);
@@ -420,7 +422,7 @@ static void put_session(const struct export *x, struct buf *out)
 	put_row(out, "exported", clock_rfc3339(clock_wall_ms(), when));
 	put_row(out, "branch", r->branch);
 	put_row(out, "commit", r->head);
-	put_row(out, "remote", r->remote_url);
+	put_row(out, "remote", remote_shown(r->remote_url, url, sizeof(url)));
 	put_row(out, "policy", r->policy_sha256);
 	if (x->hold.unclean)
 		put_row(out, "unclean", UNCLEAN_TEXT);

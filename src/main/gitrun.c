@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "policy/resolve.h"
+#include "review/branch.h"
 #include "run/beside.h"
 #include "run/catfile.h"
 #include "store/remove.h"
@@ -254,8 +255,10 @@ static int failed(const struct child *c, enum err_code code, const char *what, s
 	for (const char *p = c->tail; *p; p++)
 		if (*p == '\n' && p[1])
 			last = p + 1;
-	return err_set(e, code, "%s: %.*s", what, (int)strcspn(last, "\n"),
-		       last[0] ? last : "it failed without a word");
+	(void)err_set(e, code, "%s: %.*s", what, (int)strcspn(last, "\n"),
+		      last[0] ? last : "it failed without a word");
+	(void)remote_cut(e->msg);
+	return -1;
 }
 
 static bool is_done(const struct child *c)

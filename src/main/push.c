@@ -100,6 +100,8 @@ static int check_remote(struct push *p, struct err *e)
 	struct repo_remote now;
 	const char *local = NULL;
 	char clean[PATH_TEXT];
+	char then[REPO_URL_TEXT];
+	char after[REPO_URL_TEXT];
 
 	if (repo_find(&p->src, &p->session.who, &p->refused, &p->repo, e) < 0)
 		return -1;
@@ -112,7 +114,9 @@ static int check_remote(struct push *p, struct err *e)
 	if (strcmp(now.url, r->remote_url) != 0) {
 		(void)err_set(e, ERR_CONFLICT,
 			      "the remote %s was %.300s when the session began and is %.300s now",
-			      r->remote, r->remote_url, now.url[0] ? now.url : "not there");
+			      r->remote, remote_shown(r->remote_url, then, sizeof(then)),
+			      now.url[0] ? remote_shown(now.url, after, sizeof(after))
+					 : "not there");
 		(void)err_hint(e, "put it back if it was not you: git remote set-url");
 		return says_no(p);
 	}
@@ -126,7 +130,7 @@ static int check_remote(struct push *p, struct err *e)
 		    path_is_below(r->source, clean))
 			return err_set(e, ERR_POLICY_DENIED,
 				       "the remote %s lies in the source, where a session writes",
-				       r->remote_url);
+				       remote_shown(r->remote_url, then, sizeof(then)));
 	}
 	return 0;
 }
@@ -382,9 +386,11 @@ static void show(const struct push *p, struct buf *out)
 	const struct session_record *r = &p->session.rec;
 	char name[UUID_TEXT + SESSION_NAME_MAX + 2];
 	char remote[REPO_URL_TEXT + REPO_REMOTE_TEXT + 2];
+	char url[REPO_URL_TEXT];
 
 	(void)snprintf(name, sizeof(name), "%s %s", p->session.id, r->name);
-	(void)snprintf(remote, sizeof(remote), "%s %s", r->remote_url, r->remote);
+	(void)snprintf(remote, sizeof(remote), "%s %s",
+		       remote_shown(r->remote_url, url, sizeof(url)), r->remote);
 	field(out, "session", name);
 	field(out, "remote", remote);
 	field(out, "branch", p->branch);
@@ -500,6 +506,7 @@ static int push(struct push *p, const char *id, char **env, struct err *e)
 static int tell(const struct push *p, struct err *e)
 {
 	AUTO_BUF out = BUF_INIT(MAX_SHOWN_BYTES);
+	char url[REPO_URL_TEXT];
 	struct json j = JSON_INIT(&out);
 
 	if (!p->o->json) {
@@ -511,7 +518,8 @@ static int tell(const struct push *p, struct err *e)
 	json_kv_str(&j, "session", p->session.id);
 	json_kv_bool(&j, "pushed", p->pushed);
 	json_key(&j, "remote");
-	json_text(&j, p->session.rec.remote_url, strlen(p->session.rec.remote_url));
+	(void)remote_shown(p->session.rec.remote_url, url, sizeof(url));
+	json_text(&j, url, strlen(url));
 	json_key(&j, "branch");
 	json_text(&j, p->branch, strlen(p->branch));
 	json_kv_str(&j, "parent", p->head.parent);

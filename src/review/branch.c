@@ -2,6 +2,7 @@
 #include "review/branch.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -80,12 +81,14 @@ static bool is_scp(const char *url)
 
 int remote_check(const char *url, const char **ret_local, struct err *e)
 {
+	char shown[2048];
 	static const char *const schemes[] = {"ssh://", "https://", "git+ssh://", "ssh+git://"};
 	const char *local = NULL;
 	bool good = false;
 
 	if (!url[0] || url[0] == '-')
-		return err_set(e, ERR_CONFIG_INVALID, "the remote `%s` is no address", url);
+		return err_set(e, ERR_CONFIG_INVALID, "the remote `%s` is no address",
+			       remote_shown(url, shown, sizeof(shown)));
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
 		if (strncasecmp(url, schemes[i], strlen(schemes[i])) == 0)
 			good = url[strlen(schemes[i])] != '-';
@@ -96,10 +99,33 @@ int remote_check(const char *url, const char **ret_local, struct err *e)
 	else if (!strstr(url, "://") && !strstr(url, "::"))
 		good = true;
 	if (!good && !local) {
-		(void)err_set(e, ERR_POLICY_DENIED, "a push does not speak to `%s`", url);
+		(void)err_set(e, ERR_POLICY_DENIED, "a push does not speak to `%s`",
+			      remote_shown(url, shown, sizeof(shown)));
 		return err_hint(
 			e, "https://, ssh://, HOST:PATH, file:// and a path are what there is");
 	}
 	*ret_local = local;
 	return 0;
+}
+
+char *remote_cut(char *text)
+{
+	for (char *at = strstr(text, "://"); at; at = strstr(at, "://")) {
+		at += 3;
+		char *end = at + strcspn(at, "/?# \t\n\"'`<>");
+		char *cut = NULL;
+		/* The last one: a password may have another. */
+		for (char *p = at; p < end; p++)
+			if (*p == '@')
+				cut = p + 1;
+		if (cut)
+			memmove(at, cut, strlen(cut) + 1);
+	}
+	return text;
+}
+
+const char *remote_shown(const char *url, char *ret, size_t size)
+{
+	(void)snprintf(ret, size, "%s", url);
+	return remote_cut(ret);
 }

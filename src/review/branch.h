@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include <stdbool.h>
 
 #include "base/err.h"
@@ -22,3 +24,8 @@ bool branch_matches(const char *pattern, const char *name);
  * an option. *ret_local: a path of this host, or of file://.
  */
 NODISCARD int remote_check(const char *url, const char **ret_local, struct err *e);
+
+/* For people and logs: a text with the user and password of each URL in it cut out, in place. */
+char *remote_cut(char *text);
+/* Of an address; cut to what fits. */
+const char *remote_shown(const char *url, char *ret, size_t size);

@@ -343,7 +343,23 @@ static void note(size_t *count, const char **first, const char *path)
 static bool may_be_lost(const struct visit *v, const struct change *ch)
 {
 	return v->touched && ch->origin && !ch->origin_ino && !ch->before.mode &&
-	       S_ISREG(ch->after.mode);
+	       (S_ISREG(ch->after.mode) || S_ISDIR(ch->after.mode));
+}
+
+/*
+ * A directory's times say nothing, since all that comes and goes in it changes them. It is another
+ * one if it is younger than the session, or not the one that was copied up.
+ */
+static bool is_other_dir(const struct walk *w, const struct entry *x)
+{
+	const struct change_side *b = &x->ch.before;
+
+	if (b->ctime_ns < w->r->rec->base_ns ||
+	    applied_is_same(w->r->applied, x->path, b->dev, b->ino))
+		return false;
+	bool here = x->lower && strcmp(x->lower_at, x->path) == 0;
+	return born_after(w, x->path) || (here && x->ch.origin && x->ch.origin_ino &&
+					  (uint32_t)x->ch.origin_ino != (uint32_t)b->ino);
 }
 
 static int look_at(struct walk *w, const struct visit *v, const char *name)
@@ -370,8 +386,9 @@ static int look_at(struct walk *w, const struct visit *v, const char *name)
 		layer_side(&st, SIDE_SOURCE, NULL, &x.ch.before);
 	x.ch.masked = layer_masked(w->r, x.path);
 	if (is_change(w, v, &x)) {
-		x.ch.conflict = !S_ISDIR(x.ch.before.mode) &&
-				(is_young(w, &x) || is_stray(w, v, &x) || may_be_lost(v, &x.ch));
+		x.ch.conflict = S_ISDIR(x.ch.before.mode) ? is_other_dir(w, &x)
+							  : is_young(w, &x) || is_stray(w, v, &x) ||
+								    may_be_lost(v, &x.ch);
 		kept = keep_text(w, x.path);
 		if (!kept || add_change(w, &x, kept) < 0)
 			return -1;
@@ -498,7 +515,8 @@ static void keep_renamed(struct changes *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct change *to = &c->v[i];
-		if (!to->conflict || !to->origin || to->origin_ino || to->before.mode)
+		if (!to->conflict || !to->origin || to->origin_ino || to->before.mode ||
+		    !S_ISREG(to->after.mode))
 			continue;
 		for (size_t k = 0; k < c->n && to->conflict; k++) {
 			const struct change *from = &c->v[k];

@@ -96,7 +96,8 @@ static bool is_ci(struct look *l)
 					    "appveyor.yml",        ".appveyor.yml",
 					    ".cirrus.yml",         "cloudbuild.yaml",
 					    "buildspec.yml",       ".woodpecker.yml",
-					    ".gitlab-ci.yaml",     NULL};
+					    ".gitlab-ci.yaml",     "CODEOWNERS",
+					    "dependabot.yml",      NULL};
 	static const char *const dirs[] =
 		{".github/workflows",  ".github/actions", ".circleci",
 		 ".buildkite",         ".woodpecker",     ".gitea/workflows",
@@ -354,20 +355,21 @@ static const struct {
 	enum flag_level level;
 	const char *kind;
 	bool (*is)(struct look *l);
+	bool gone; /* what protects can be missing: a removal is one, too */
 } rows[] = {
-	{FLAG_HIGH, "git-hook-or-config", is_hook},
-	{FLAG_HIGH, "startup-file", is_startup},
-	{FLAG_HIGH, "ci-workflow", is_ci},
-	{FLAG_HIGH, "set-id", is_set_id},
-	{FLAG_MEDIUM, "git-attributes", is_git_file},
-	{FLAG_MEDIUM, "package-script", is_package_script},
-	{FLAG_MEDIUM, "build-script", is_build_script},
-	{FLAG_MEDIUM, "executable", is_executable},
-	{FLAG_MEDIUM, "symlink-leaves", is_link_out},
-	{FLAG_MEDIUM, "special-file", is_special},
-	{FLAG_MEDIUM, "masked-path", is_masked},
-	{FLAG_LOW, "lockfile", is_lockfile},
-	{FLAG_LOW, "large-file", is_large},
+	{FLAG_HIGH, "git-hook-or-config", is_hook, true},
+	{FLAG_HIGH, "startup-file", is_startup, true},
+	{FLAG_HIGH, "ci-workflow", is_ci, true},
+	{FLAG_HIGH, "set-id", is_set_id, false},
+	{FLAG_MEDIUM, "git-attributes", is_git_file, true},
+	{FLAG_MEDIUM, "package-script", is_package_script, false},
+	{FLAG_MEDIUM, "build-script", is_build_script, false},
+	{FLAG_MEDIUM, "executable", is_executable, false},
+	{FLAG_MEDIUM, "symlink-leaves", is_link_out, false},
+	{FLAG_MEDIUM, "special-file", is_special, false},
+	{FLAG_MEDIUM, "masked-path", is_masked, false},
+	{FLAG_LOW, "lockfile", is_lockfile, false},
+	{FLAG_LOW, "large-file", is_large, false},
 };
 
 static int add(struct flags *f, const struct change *c, enum flag_level level, const char *kind,
@@ -406,13 +408,14 @@ static int find_secrets(struct flags *f, struct secrets *s, const struct review 
 	size_t before_n = 0;
 
 	AUTO_FREE char *text = read_side(r, &c->after, MAX_SECRET_TEXT, &n);
-	if (!text || looks_binary(text, n))
+	if (!text)
 		return 0;
+	bool binary = looks_binary(text, n);
 	AUTO_FREE char *before = read_side(r, &c->before, MAX_SECRET_TEXT, &before_n);
 	size_t count = secrets_find(s, text, n, before, before_n, found, &given_up);
 	for (size_t i = 0; i < count; i++) {
-		(void)snprintf(detail, sizeof(detail), "%s, line %zu: %s", found[i].kind->name,
-			       found[i].line, found[i].shown);
+		(void)snprintf(detail, sizeof(detail), "%s, line %zu%s: %s", found[i].kind->name,
+			       found[i].line, binary ? " of a binary file" : "", found[i].shown);
 		if (add(f, c, FLAG_HIGH, "secret", detail, e) < 0)
 			return -1;
 	}
@@ -464,10 +467,13 @@ static int find_rows(struct flags *f, const struct review *r, const struct chang
 	struct look l = {.r = r, .c = c, .name = slash ? slash + 1 : c->path};
 
 	/* A directory is seen by what is in it. */
-	if (!c->after.mode || S_ISDIR(c->after.mode))
+	bool gone = !c->after.mode || S_ISDIR(c->after.mode);
+	if (gone && (!c->before.mode || S_ISDIR(c->before.mode)))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		l.detail[0] = '\0';
+		if (gone && !rows[i].gone)
+			continue;
+		(void)snprintf(l.detail, sizeof(l.detail), "%s", gone ? "removed" : "");
 		if (rows[i].is(&l) && add(f, c, rows[i].level, rows[i].kind, l.detail, e) < 0)
 			return -1;
 	}

@@ -170,7 +170,9 @@ bool change_sides_equal(const struct review *r, const struct change_side *a,
 		return false;
 	if (S_ISLNK(a->mode))
 		return links_equal(r, a, b);
-	if (a->mode != b->mode)
+	/* Whether a directory gives its group on is the source's own. */
+	mode_t bits = S_ISDIR(a->mode) ? ~(mode_t)S_ISGID : ~(mode_t)0;
+	if ((a->mode & bits) != (b->mode & bits))
 		return false;
 	if (a->mode == 0 || (a->dev == b->dev && a->ino == b->ino))
 		return true;

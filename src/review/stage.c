@@ -3,7 +3,8 @@
  * Why it is safe: what is read was opened by review/change.h, and only if the
  * session could read it too; what is written is new (O_EXCL) at a random name,
  * as the owner, in a directory opened beneath the source. No set-id bit, no
- * extended attribute and no capability of a file is copied.
+ * extended attribute and no capability of a file is copied from the session; a
+ * file that is replaced leaves its user attributes and its access list to the new one.
  */
 #include "review/stage.h"
 
@@ -26,6 +27,9 @@
 enum { SEEN_MODE = 1, SEEN_PARENT = 2 };
 #define KEPT_BITS 01777u /* of a mode: no set-id */
 #define COPY_BYTES ((size_t)1 << 20)
+#define MAX_NAMES_BYTES 65536u /* of a file's attributes that are kept */
+#define MAX_VALUE_BYTES 65536u
+#define ACCESS_LIST "system.posix_acl_access"
 
 static struct node node_of_side(const struct change_side *s)
 {
@@ -230,7 +234,7 @@ static int plan_all(struct engine *en, const struct changes *c, const struct cho
 		const struct change *ch = &c->v[i];
 		struct op op = op_of(ch, kind_of(c, v, ch));
 		if (op.kind == OP_MODE)
-			op.mode = ch->after.mode & KEPT_BITS;
+			op.mode = (ch->after.mode & KEPT_BITS) | (ch->before.mode & S_ISGID);
 		/* What replaces a directory is compared with all that is in it when it is exchanged. */
 		if (op.kind == OP_RMDIR && !choices_above(c, v, ch->path, change_removes_dir) &&
 		    check_rmdir(en, c, v, ch, e) < 0)
@@ -350,15 +354,38 @@ static bool same_times(const struct stat *a, const struct stat *b)
 }
 
 /* On the disk by itself only if there are few: of many engine_sync() writes all at once. */
-static int write_file(int dir, const char *name, int from, const struct change *ch, gid_t gid,
-		      bool few, struct err *e)
+/* Attributes of the file that it takes the place of: those that people set, and the access list. */
+static int keep_attributes(int dir, const char *old, int to, struct err *e)
+{
+	static char names[MAX_NAMES_BYTES];
+	static char value[MAX_VALUE_BYTES];
+	struct stat st;
+
+	if (!old || fstatat(dir, old, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	AUTO_FD int fd = openat(dir, old, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : flistxattr(fd, names, sizeof(names));
+	if (n < 0 && errno != ENOTSUP)
+		return err_sys(e, "the attributes of the file that is replaced");
+	for (const char *at = names; n > 0 && at < names + n; at += strlen(at) + 1) {
+		if (strncmp(at, "user.", 5) != 0 && strcmp(at, ACCESS_LIST) != 0)
+			continue;
+		ssize_t len = fgetxattr(fd, at, value, sizeof(value));
+		if (len < 0 || (fsetxattr(to, at, value, (size_t)len, 0) < 0 && errno != ENOTSUP))
+			return err_sys(e, "keep the attribute %s", at);
+	}
+	return 0;
+}
+
+static int write_file(int dir, const char *const names[2], int from, const struct change *ch,
+		      gid_t gid, bool few, struct err *e)
 {
 	struct stat before;
 	struct stat after;
 	struct stat st;
 
 	AUTO_FD int to =
-		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		openat(dir, names[0], O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0 || fstat(from, &before) < 0 || fstat(to, &st) < 0)
 		return err_sys(e, "make a file");
 	if (!copy_data(from, to, before.st_size))
@@ -368,6 +395,9 @@ static int write_file(int dir, const char *name, int from, const struct change *
 	/* A group that the old file has stays if its owner may give it; before the mode, which it clears. */
 	if (gid != (gid_t)-1 && gid != st.st_gid)
 		(void)fchown(to, (uid_t)-1, gid);
+	/* Before the mode, whose group bits bound the list. */
+	if (keep_attributes(dir, names[1], to, e) < 0)
+		return -1;
 	if (fchmod(to, ch->after.mode & KEPT_BITS) < 0 || (few && fsync(to) < 0))
 		return err_sys(e, "write a file");
 	return 0;
@@ -411,7 +441,7 @@ static int make_entry(const struct engine *en, const struct review *r, const str
 	if (from < 0)
 		return -1;
 	owner_enter(en->owner);
-	int rc = write_file(dir, names[0], from, ch, group_of(dir, names[1]), engine_is_few(en), e);
+	int rc = write_file(dir, names, from, ch, group_of(dir, names[1]), engine_is_few(en), e);
 	owner_leave(en->owner);
 	return rc;
 }

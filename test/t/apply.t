@@ -11,8 +11,10 @@ import json
 import os
 import random
 import re
+import shutil
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -191,6 +193,9 @@ CONFLICTS = {
     "new at the same path": lambda c: c.put("new", "host\n"),
     "a directory against a file": lambda c: (os.mkdir(f"{c.place.src}/new"), c.put("new/x", "host\n")),
     "a mode": lambda c: os.chmod(f"{c.place.src}/a", 0o755),
+    "a removed directory is another one": lambda c: (os.remove(f"{c.place.src}/d/e/c"), os.rmdir(f"{c.place.src}/d/e"), os.mkdir(f"{c.place.src}/d/e")),
+    "a changed directory was removed": lambda c: shutil.rmtree(f"{c.place.src}/d"),
+    "an empty directory against a file": lambda c: os.mkdir(f"{c.place.src}/new"),
     "new in a removed directory": lambda c: c.put("d/e/host", "host\n"),
 }
 
@@ -296,6 +301,30 @@ def never(who):
         tap.ok(done.status == 1 and "named exactly" in done.err and case.get(".git/config") == "[core]\n", f"{who.name}: .git by its name is not enough", done)
         done = case.s.apply(".git/config")
         tap.ok(done.status == 0 and case.get(".git/config") == "[core]\nevil", f"{who.name}: a file in it by its exact name is", done)
+
+
+ACL = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in (
+    (1, 6, 0xffffffff), (2, 4, 1234), (4, 4, 0xffffffff), (16, 4, 0xffffffff), (32, 4, 0xffffffff)))
+
+
+def attributes_stay(who):
+    """What people have put on a file or directory of the source is still there."""
+    with Case(who) as case:
+        src = case.place.src
+        os.setxattr(f"{src}/a", "user.note", b"mine")
+        os.setxattr(f"{src}/a", "system.posix_acl_access", ACL)
+        os.chmod(f"{src}/d", 0o3775)
+        case.s = Session(case.place)
+        case.s.does("import os; open('b', 'w').write('x'); os.setxattr('b', 'user.theirs', b'x'); os.rename('b', 'a')\n"
+                    "os.chmod('a', 0o644); os.chmod('d', 0o1755); open('d/n', 'w').write('n')")
+        done = case.s.apply()
+        tap.ok(done.status == 0 and case.get("a") == "x" and sorted(os.listxattr(f"{src}/a")) == ["system.posix_acl_access", "user.note"]
+               and os.getxattr(f"{src}/a", "user.note") == b"mine" and os.getxattr(f"{src}/a", "system.posix_acl_access") == ACL,
+               f"{who.name}: a replaced file keeps its user attributes and access list, and gets none of the session's", done, os.listxattr(f"{src}/a"))
+        tap.ok(stat.S_IMODE(os.stat(f"{src}/d").st_mode) == 0o3755, f"{who.name}: a directory keeps set-group-ID and the sticky bit",
+               oct(os.stat(f"{src}/d").st_mode))
+        again = case.s.apply()
+        tap.ok(again.status == 0 and "0 added, 0 modified, 0 deleted" in again.out, f"{who.name}: and nothing is left to apply", again)
 
 
 def owners_rights(who):
@@ -771,7 +800,7 @@ def without_exchange(who):
         tap.ok(done.status == 0 and tree(case.place.src) == after and not case.s.leftovers(), f"{who.name}: without renameat2: the same", done)
 
 
-PARTS = (plain, conflicts, merges, commits, paths, never, owners_rights, two_sessions, hostile, swaps, full, without_exchange,
+PARTS = (plain, conflicts, merges, commits, paths, never, attributes_stay, owners_rights, two_sessions, hostile, swaps, full, without_exchange,
          discards, random_sets, copies, random_kills)
 
 

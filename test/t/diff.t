@@ -322,11 +322,14 @@ def conflicts(who):
 
 def flags(who):
     with Case(who, files={"package.json": '{"name": "x", "scripts": {"a": "b"}}', "x": "x\n",
-                          "kept": "gh" "p_" + "k" * 36 + "\n"}) as case:
+                          "kept": "gh" "p_" + "k" * 36 + "\n", ".github/workflows/old.yml": "on: push\n", "CODEOWNERS": "* @x\n",
+                          ".husky/pre-push": "x\n", "plain": "p\n"}) as case:
         token = "gh" "p_" + "aB3dE6" * 6
         case.s.does(f"""
             import os
-            for d in ('.github/workflows', '.git/hooks', '.claude', 'd'): os.makedirs(d)
+            for d in ('.github/workflows', '.git/hooks', '.claude', 'd'): os.makedirs(d, exist_ok=True)
+            for f in ('.github/workflows/old.yml', 'CODEOWNERS', '.husky/pre-push', 'plain'): os.remove(f)
+            open('tool', 'wb').write(b'\\x7fELF\\0\\0' * 99 + b' {token} ' + b'\\0' * 99)
             open('.github/workflows/ci.yml', 'w').write('on: push')
             open('.git/hooks/pre-commit', 'w').write('x')
             open('.claude/settings.json', 'w').write('{{}}')
@@ -341,7 +344,8 @@ def flags(who):
                 (".claude/settings.json", "startup-file", "high"), ("package.json", "package-script", "medium"),
                 ("yarn.lock", "lockfile", "low"), ("d/run", "executable", "medium"), ("out", "symlink-leaves", "medium"),
                 ("d/up", "symlink-leaves", "medium"), ("conf", "secret", "high"), ("big", "large-file", "low"),
-                ("pipe", "special-file", "medium"), ("big", "not-searched", "low")}
+                ("pipe", "special-file", "medium"), ("tool", "secret", "high"), (".github/workflows/old.yml", "ci-workflow", "high"),
+                ("CODEOWNERS", "ci-workflow", "high"), (".husky/pre-push", "startup-file", "high"), ("big", "not-searched", "low")}
         tap.ok(found - {("big", "not-searched", "low")} == want - {("big", "not-searched", "low")},
                f"{who.name}: what to look at is flagged, with its level", found ^ want)
         shown = case.diff("--stat").out + json.dumps(said)

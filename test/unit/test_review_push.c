@@ -9,6 +9,24 @@
 #include "review/repo.h"
 #include "test_policy_place.h"
 
+START_TEST(no_password_is_shown)
+{
+	static const char *const pairs[][2] = {
+		{"https://user:pa@ss@host/x", "https://host/x"},
+		{"https://token@host:8443/a@b", "https://host:8443/a@b"},
+		{"git@host:a/b", "git@host:a/b"},
+		{"fatal: 'https://u:p@h/' and ssh://g@i:2/x",
+		 "fatal: 'https://h/' and ssh://i:2/x"},
+		{"file:///a@b", "file:///a@b"},
+		{"", ""},
+	};
+	char shown[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
+		ck_assert_str_eq(remote_shown(pairs[i][0], shown, sizeof(shown)), pairs[i][1]);
+}
+END_TEST
+
 START_TEST(branches)
 {
 	static const char *const good[] = {"a", "sandglass/11111111", "fix/x.y", "a@b", "a{b", "é"};
@@ -229,6 +247,7 @@ int main(void)
 	tcase_add_test(c, branches);
 	tcase_add_test(c, patterns);
 	tcase_add_test(c, remotes);
+	tcase_add_test(c, no_password_is_shown);
 	tcase_add_test(c, remote_of_configuration);
 	tcase_add_test(c, streams);
 	tcase_add_test(c, a_file_that_changes);
