@@ -184,9 +184,12 @@ static int say_text(const struct verb_state *s, const struct err *failed, int st
 		return cli_fail(failed, status);
 	(void)buf_printf(&out, "applied: %zu added, %zu modified, %zu deleted\n", s->a.added,
 			 s->a.modified, s->a.deleted);
-	for (size_t i = 0; i < s->a.commits.n; i++)
-		(void)buf_printf(&out, "moved: %s to %.12s\n", s->a.commits.v[i].name,
-				 s->a.commits.v[i].after);
+	for (size_t i = 0; i < s->a.commits.n; i++) {
+		const struct moved_ref *m = &s->a.commits.v[i];
+		(void)buf_str(&out, "moved: ");
+		(void)term_escape(&out, m->name, strlen(m->name));
+		(void)buf_printf(&out, " to %.12s\n", m->after);
+	}
 	return cli_write(STDOUT_FILENO, buf_cstr(&out), out.n, &e) < 0 ? cli_fail(&e, 2) : status;
 }
 

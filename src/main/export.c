@@ -237,13 +237,19 @@ static int export_diff(struct export *x, struct err *e)
 /* All objects that the session made, where git could make nothing better of them. */
 static int export_objects(struct export *x, struct err *e)
 {
+	struct err why = {0};
 	AUTO_FD int fd = -1;
 
 	if (!commits_has_objects(&x->changes))
 		return 0;
-	if (artifact_create(&x->out, "objects.tar", &fd, e) < 0 ||
-	    commits_tar(&x->review, &x->changes, fd, e) < 0)
+	if (artifact_create(&x->out, "objects.tar", &fd, e) < 0)
 		return -1;
+	if (commits_tar(&x->review, &x->changes, fd, &why) < 0) {
+		/* The rest is no worse for it. */
+		artifact_note(&x->out, "objects.tar", why.msg);
+		(void)unlinkat(x->out.dir, "objects.tar", 0);
+		return 0;
+	}
 	return artifact_add(&x->out, "objects.tar", fd, e);
 }
 

@@ -65,7 +65,7 @@ static int sweep_one(void *self, struct picked *p)
 		s->status = cli_fail(&e, 1);
 		return 0;
 	}
-	usage_measure(p->dir, &used);
+	usage_measure(p->dir, NULL, &used);
 	bool over = is_over(p);
 	const char *what = !over ? (p->kept ? "kept" : "unclean") : s->dry ? "would go" : end(s, p);
 	if (over && !s->dry && strcmp(what, "removed") != 0)

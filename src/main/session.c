@@ -110,7 +110,7 @@ static void look(struct picked *p, struct seen *ret)
 				     .calls = a.calls};
 		return;
 	}
-	usage_measure(p->dir, &used);
+	usage_measure(p->dir, NULL, &used);
 	ret->bytes = used.bytes;
 	ret->inodes = used.inodes;
 	if (lease_read(p->dir, &l, &ignored) < 0)

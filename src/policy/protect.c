@@ -206,6 +206,18 @@ static bool is_tool(const char *parent, const char *folded)
 	return false;
 }
 
+bool protect_is_parent(const char *name)
+{
+	char folded[PROTECT_FOLD];
+
+	if (!protect_fold(name, folded))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(tool_pairs); i++)
+		if (strcmp(tool_pairs[i].parent, folded) == 0)
+			return true;
+	return false;
+}
+
 enum protect_class protect_name(struct protect_dir dir, const char *parent, const char *name)
 {
 	char folded[PROTECT_FOLD];

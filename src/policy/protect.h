@@ -70,6 +70,9 @@ bool protect_fold(const char *name, char ret[PROTECT_FOLD]);
 /* `parent` is the name of the directory itself, for names that count only in a certain one. */
 enum protect_class protect_name(struct protect_dir dir, const char *parent, const char *name);
 
+/* Whether a directory of that name makes names in it count, as `.cargo` does. */
+bool protect_is_parent(const char *name);
+
 /* What the directory `name` in `dir` is. False: nothing in it counts, do not look. */
 bool protect_child(struct protect_dir dir, const char *name, struct protect_dir *ret);
 

@@ -216,6 +216,15 @@ static void free_names(char **v, size_t n)
 	free((void *)v);
 }
 
+/* A call's id and an ending. Other names may mean something to a program that comes by: .git, HEAD. */
+static bool is_of_call(const char *name)
+{
+	char id[UUID_TEXT];
+
+	(void)snprintf(id, sizeof(id), "%s", name);
+	return strlen(name) > UUID_TEXT && uuid_valid(id) && name[UUID_TEXT - 1] == '.';
+}
+
 int artifact_copy_dir(struct artifacts *a, int from, const char *name, struct err *e)
 {
 	size_t n = 0;
@@ -224,9 +233,13 @@ int artifact_copy_dir(struct artifacts *a, int from, const char *name, struct er
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		char path[PATH_NAME_MAX + 64];
+		(void)snprintf(path, sizeof(path), "%s/%s", name, names[i]);
+		if (!is_of_call(names[i])) {
+			artifact_note(a, path, "not the name of a call");
+			continue;
+		}
 		AUTO_FD int fd =
 			openat(from, names[i], O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		(void)snprintf(path, sizeof(path), "%s/%s", name, names[i]);
 		if (fd < 0)
 			artifact_note(a, path, errno == ELOOP ? "a link" : strerror(errno));
 		else

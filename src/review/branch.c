@@ -7,12 +7,29 @@
 #include <strings.h>
 
 #include "base/base.h"
+#include "base/utf8.h"
 
 /* Of one component, between slashes. */
 static bool component_is_good(const char *p, size_t n)
 {
 	return n > 0 && p[0] != '.' && p[n - 1] != '.' && !memmem(p, n, "..", 2) &&
 	       !(n >= 5 && memcmp(p + n - 5, ".lock", 5) == 0);
+}
+
+/* Neither control nor invisible characters: two names that look alike are alike. */
+static bool can_be_read(const char *name)
+{
+	size_t left = strlen(name);
+
+	for (const char *p = name; left;) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(p, left, &cp);
+		if (!n || utf8_is_unsafe(cp) || cp == 0x200c || cp == 0x200d)
+			return false;
+		p += n;
+		left -= n;
+	}
+	return true;
 }
 
 static bool name_is_good(const char *name)
@@ -23,6 +40,8 @@ static bool name_is_good(const char *name)
 	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
 		if (*p <= ' ' || *p == 0x7f || strchr("~^:?*[\\", *p))
 			return false;
+	if (!can_be_read(name))
+		return false;
 	for (const char *p = name;; p += strcspn(p, "/") + 1) {
 		size_t n = strcspn(p, "/");
 		if (!component_is_good(p, n))

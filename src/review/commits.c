@@ -342,6 +342,15 @@ bool commits_has_objects(const struct changes *c)
 
 int commits_tar(const struct review *r, const struct changes *c, int out, struct err *e)
 {
+	uint64_t all = 0;
+
+	/* By size, not by what they take up: holes are written out. */
+	for (size_t i = changes_seek(c, OBJECTS); i < c->n && is_below_objects(&c->v[i]); i++)
+		if (is_new_object(&c->v[i]) && (c->v[i].after.size > MAX_BUNDLE_BYTES ||
+						(all += c->v[i].after.size) > MAX_BUNDLE_BYTES))
+			return err_set(e, ERR_DISK_LIMIT,
+				       "the session's objects are more than %llu MiB",
+				       (unsigned long long)(MAX_BUNDLE_BYTES >> 20));
 	for (size_t i = changes_seek(c, OBJECTS); i < c->n && is_below_objects(&c->v[i]); i++) {
 		const struct change *ch = &c->v[i];
 		const char *name = ch->path + strlen(OBJECTS);

@@ -80,7 +80,8 @@ static bool is_startup(struct look *l)
 			return false;
 		memcpy(name, p, n);
 		name[n] = '\0';
-		if (protect_name(dir, parent, name) == PROTECT_TOOL)
+		if (protect_name(dir, parent, name) == PROTECT_TOOL ||
+		    (!p[n] && S_ISLNK(l->c->after.mode) && protect_is_parent(name)))
 			return true;
 		memcpy(parent, name, n + 1);
 		p += n + (p[n] == '/');

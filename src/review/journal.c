@@ -18,7 +18,9 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/num.h"
+#include "store/remove.h"
 #include "review/names.h"
+#include "store/remove.h"
 
 #define PLAN "plan"
 #define DONE "done"
@@ -153,7 +155,7 @@ void journal_sweep(const struct journal *j)
 
 	for (struct dirent *at = d ? readdir(d) : NULL; at; at = readdir(d))
 		if (strncmp(at->d_name, JOURNAL_TRASH, sizeof(JOURNAL_TRASH) - 1) == 0)
-			(void)names_remove(j->dir, at->d_name);
+			remove_tree(j->dir, at->d_name);
 	if (d)
 		(void)closedir(d);
 	else

@@ -309,6 +309,13 @@ static int check_room(const struct keeper *k, struct err *e)
 	return room_check(k->rec, &k->used, k->others, e);
 }
 
+static void measure(struct keeper *k)
+{
+	struct usage_of most = {.bytes = k->rec->disk_bytes, .inodes = k->rec->inodes};
+
+	usage_measure(k->dir, &most, &k->used);
+}
+
 /* What is used, if it is time for that or much was written since. */
 static void look_at_usage(struct keeper *k, uint64_t begin, uint64_t left)
 {
@@ -320,9 +327,9 @@ static void look_at_usage(struct keeper *k, uint64_t begin, uint64_t left)
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		if (k->peers[i].fd >= 0 && k->peers[i].is_call && k->peers[i].pid_ns)
 			ns[n++] = k->peers[i].pid_ns;
-	usage_measure(k->dir, &k->used);
+	measure(k);
 	usage_add_unlinked(ns, n, &k->used);
-	room_say(k->dir, k->used.bytes);
+	room_say(k->dir, k->rec, k->used.bytes);
 	k->others = room_others(k->dir, k->rec->id);
 	k->walk_ms = boot_ms() + (boot_ms() - begin) * SAMPLE_SHARE;
 	k->left = left;
@@ -338,8 +345,8 @@ static int find_room(struct keeper *k, struct err *e)
 	if (check_room(k, &before) == 0)
 		return 0;
 	k->others = room_others(k->dir, k->rec->id);
-	usage_measure(k->dir, &k->used);
-	room_say(k->dir, k->used.bytes);
+	measure(k);
+	room_say(k->dir, k->rec, k->used.bytes);
 	return check_room(k, e);
 }
 
@@ -641,7 +648,7 @@ static int carry_out(struct keeper *k, const struct keep_request *q, struct err 
 {
 	switch ((enum keep_kind)q->kind) {
 	case KEEP_STATUS:
-		usage_measure(k->dir, &k->used);
+		measure(k);
 		return 0;
 	case KEEP_RENEW:
 		if (check_active(k, e) < 0)
@@ -744,11 +751,15 @@ static void on_sample(struct keeper *k)
 	struct err e = {0};
 
 	k->sample_ms = begin + SAMPLE_MS;
-	look_at_usage(k, begin, left);
-	if (check_room(k, &e) == 0 && left < USAGE_FLOOR_BYTES)
+	/* First, for the walk takes its time. */
+	if (left < USAGE_FLOOR_BYTES) {
 		(void)err_set(&e, ERR_DISK_LIMIT,
 			      "less than %llu MiB are left on the host where sessions lie",
 			      (unsigned long long)(USAGE_FLOOR_BYTES >> 20));
+	} else {
+		look_at_usage(k, begin, left);
+		(void)!check_room(k, &e);
+	}
 	if (e.code != ERR_NONE)
 		end_writers(k, &e);
 	else

@@ -72,9 +72,13 @@ uint32_t room_near(const struct session_record *rec, const struct usage_of *used
 	return near;
 }
 
-void room_say(int dir, uint64_t bytes)
+void room_say(int dir, const struct session_record *rec, uint64_t bytes)
 {
 	char text[32];
+
+	/* What is above its own limit is not the others' loss: a command can make it be miscounted. */
+	if (bytes > rec->disk_bytes)
+		bytes = rec->disk_bytes;
 
 	AUTO_FD int fd = openat(dir, SAID, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int n = snprintf(text, sizeof(text), "%020llu\n", (unsigned long long)bytes);

@@ -22,5 +22,5 @@ uint32_t room_near(const struct session_record *rec, const struct usage_of *used
 		   struct err *why);
 
 /* What a session takes up, left in its directory for the others; and the sum of theirs. */
-void room_say(int dir, uint64_t bytes);
+void room_say(int dir, const struct session_record *rec, uint64_t bytes);
 uint64_t room_others(int dir, const char *id);

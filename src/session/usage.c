@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "store/remove.h"
 
@@ -103,9 +104,17 @@ static bool step(struct levels *l, struct usage_of *u)
 	return !S_ISDIR(st.st_mode) || st.st_dev != l->dev || enter(l, dirfd(d), e->d_name);
 }
 
-void usage_measure(int dir, struct usage_of *ret)
+/* Out of time, or beyond what is asked: a tree that is moved about during the walk has no end. */
+static bool is_over(const struct usage_of *u, const struct usage_of *most, uint64_t until)
 {
-	static const char *const parts[] = {"upper", "copy", "masks", "root"};
+	return (most && (u->bytes > most->bytes || u->inodes > most->inodes)) ||
+	       (u->inodes % 1024 == 0 && clock_mono_ms() > until);
+}
+
+void usage_measure(int dir, const struct usage_of *most, struct usage_of *ret)
+{
+	static const char *const parts[] = {"upper", "copy", "masks", "root", "journal-discard"};
+	uint64_t until = clock_mono_ms() + USAGE_WALK_MS;
 	struct levels l = {.n = 0};
 	struct stat st;
 	struct rlimit files;
@@ -121,9 +130,13 @@ void usage_measure(int dir, struct usage_of *ret)
 	l.dev = st.st_dev;
 	for (size_t i = 0; i < ARRAY_LEN(parts) && good; i++) {
 		good = enter(&l, dir, parts[i]);
-		while (good && l.n)
+		while (good && l.n && !is_over(ret, most, until))
 			good = step(&l, ret);
+		if (l.n)
+			break;
 	}
+	/* Beyond what is asked is answer enough. */
+	good = good && (!l.n || clock_mono_ms() <= until);
 	while (l.n)
 		leave(&l);
 	free(l.v);
@@ -171,12 +184,18 @@ void usage_add_unlinked(const ino_t *pid_ns, size_t n, struct usage_of *u)
 {
 	AUTO_FD int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = proc < 0 ? NULL : fdopendir(fcntl(proc, F_DUPFD_CLOEXEC, 3));
+	uint64_t until = clock_mono_ms() + USAGE_WALK_MS;
 
 	if (u->bytes == USAGE_UNKNOWN)
 		n = 0;
-	for (struct dirent *e = d && n ? readdir(d) : NULL; e; e = readdir(d))
+	for (struct dirent *e = d && n ? readdir(d) : NULL; e; e = readdir(d)) {
 		if (isdigit((unsigned char)e->d_name[0]))
 			add_process(proc, e->d_name, pid_ns, n, u);
+		if (clock_mono_ms() > until) { /* a full table of descriptors, shared by many */
+			*u = (struct usage_of){.bytes = USAGE_UNKNOWN, .inodes = USAGE_UNKNOWN};
+			break;
+		}
+	}
 	if (d)
 		(void)closedir(d);
 }

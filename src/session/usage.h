@@ -17,8 +17,14 @@ struct usage_of {
 	uint64_t bytes, inodes;
 };
 
-/* Walks upper/, copy/, masks/ and root/. What cannot be counted makes it USAGE_UNKNOWN. */
-void usage_measure(int dir, struct usage_of *ret);
+/* Longest walk. A million files take about a second where they are known to the kernel. */
+#define USAGE_WALK_MS 15000u
+
+/*
+ * Walks all that a session writes. What cannot be counted, or not within USAGE_WALK_MS,
+ * makes it USAGE_UNKNOWN. With `most` the walk ends where that is exceeded.
+ */
+void usage_measure(int dir, const struct usage_of *most, struct usage_of *ret);
 /* Adds unlinked files that processes in these pid namespaces (their inodes) hold open. */
 void usage_add_unlinked(const ino_t *pid_ns, size_t n, struct usage_of *u);
 /* Bytes that are free for the caller where the session lies; UINT64_MAX: not known. */
