@@ -24,6 +24,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
 from place import SANDGLASS, SANITIZED, Place, identities_once  # noqa: E402
+from term import Term  # noqa: E402
 
 ZEROS = "0" * 64
 DAYS = [(datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=n)).strftime("%Y-%m-%d")
@@ -140,6 +141,21 @@ def contents(log):
         text = handle.read()
     tap.ok(b"\x1b" not in text and "\u202e".encode() not in text and b"\\u001b[31mred" in text,
            f"no byte that a terminal would obey, {log.who}", text[-500:])
+
+
+def full_access(log):
+    """R1: what runs without a boundary is in the log, and says so."""
+    if log.place.who.uid == 0:
+        refused = log.run("true", options=["--dangerously-full-access"])
+        tap.ok(refused.status == 125 and log.lines()[-1]["decision"] == "deny",
+               f"R1: full access without a person is refused, and in the log, {log.who}", refused)
+    with Term(log.place, [SANDGLASS, "run", "--dangerously-full-access", "true"]) as term:
+        term.expect("Type yes")
+        term.send("yes\r")
+        status = term.ended()
+    start = [line for line in log.lines() if line["event"] == "call.start"][-1]
+    tap.ok(status == 0 and start["data"]["mode"] == "danger-full-access",
+           f"R1: a run with full access is in the log as such, {log.who}", status, term.said, start)
 
 
 def by_hand(log):
@@ -537,7 +553,7 @@ def pseudonyms(log):
 def main():
     for who in identities_once():
         log = Log(who)
-        for row in (contents, by_hand, several_days, broken, heads, torn, many, killed, canaries, unwritable,
+        for row in (contents, full_access, by_hand, several_days, broken, heads, torn, many, killed, canaries, unwritable,
                     query, exported, tail,
                     pseudonyms, retention):
             tap.attempt(row.__name__, row, log)

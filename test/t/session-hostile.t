@@ -349,6 +349,43 @@ def running(who):
         p.close()
 
 
+def bad_commits(who):
+    """R8: a sandbox does not stop bad commits: they are flagged, held, kept, and not pushed."""
+    c = Case(who)
+    p = c.p
+    try:
+        p.sh(f"git init -q --bare {p.top}/tmp/remote.git; git remote add origin {p.top}/tmp/remote.git")
+        token = "ghp_" + "".join("0123456789abcdefghijABCDEFGHIJ"[(i * 7) % 30] for i in range(36))
+        done = p.exec(c.s, "mkdir -p .github/workflows; echo 'on: push' >.github/workflows/x.yml; "
+                      "echo '#!/bin/sh' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; "
+                      f"echo key={token} >config.ini; ln -s /etc/passwd out; git add -A . 2>/dev/null; "
+                      "git commit -qnm bad && echo made")
+        before = tree(p.src)
+        told = c.verb("diff", "--json", c.s)
+        doc = json.loads(told.out) if told.out.startswith("{") else {"changes": {"flagged": []}}
+        flagged = {f"{f['kind']}:{f['path']}" for f in doc["changes"]["flagged"] if f["level"] == "high"}
+        want = {"ci-workflow:.github/workflows/x.yml", "secret:config.ini",
+                "git-hook-or-config:.git/hooks/pre-commit"}
+        tap.ok("made" in done.out and want <= flagged and token not in told.out,
+               f"R8: what runs by itself and secrets are flagged high, {who.name}", done, flagged)
+        tap.ok(not differences(before, tree(p.src)),
+               f"R8: nothing comes into the source without a person, {who.name}")
+        applied = c.verb("apply", c.s)
+        tap.ok(applied.status == 0 and not os.path.exists(f"{p.src}/.git/hooks/pre-commit"),
+               f"R8: apply brings no hook, {who.name}", applied)
+        pushed = c.verb("push", c.s)
+        there = p.sh(f"git --git-dir={p.top}/tmp/remote.git for-each-ref").out
+        tap.ok(pushed.status == 2 and code(pushed) == "UNSUPPORTED" and not there,
+               f"R8: nothing is pushed without a person at a terminal, {who.name}", pushed, there)
+        p.exec(c.s, "echo later >later")
+        ended = c.verb("session", "destroy", c.s)
+        kept = p.sh(f"cat {p.state}/artifacts/{c.s}/diff.patch").out
+        tap.ok(ended.status == 0 and "+later" in kept,
+               f"R8: what was not reviewed is an artifact when it ends, {who.name}", ended, kept)
+    finally:
+        p.close()
+
+
 INSIDE = [
     ("kills everything it can", "kill -9 -1; kill -9 1; sleep 0.1; echo alive", "alive"),
     ("init cannot be traced or read", "python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True)\n"
@@ -519,8 +556,9 @@ def full(who):
             p.close()
 
 
-ROWS = {f.__name__: f for f in (configuration, files, planted, repositories, running, inside, sand, big,
-                                full)}
+ROWS = {"R8": bad_commits, "configuration": configuration, "files": files, "planted": planted,
+        "repositories": repositories, "running": running, "inside": inside, "sand": sand, "big": big,
+        "full": full}
 
 
 def main():
