@@ -15,7 +15,7 @@ EXPECT_KEYS = {
     "rc", "out", "notout", "stdout", "bytes", "code", "message", "maxs", "mins", "host", "noproc",
     "result", "net", "ran", "held",
 }
-STEP_KEYS = {"cmd", "argv", "args", "options", "stdin", "json", "setup", "expect"}
+STEP_KEYS = {"cmd", "argv", "args", "options", "stdin", "json", "setup", "stays", "expect"}
 CONTROL_KEYS = {"how", "cmd", "argv", "options", "bwrap", "launch", "setup", "why", "as", "kill",
                 "during"} | EXPECT_KEYS
 LINES = ("prepare", "setup", "launch", "cmd", "host")
