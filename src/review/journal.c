@@ -18,7 +18,6 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/num.h"
-#include "store/remove.h"
 #include "review/names.h"
 #include "store/remove.h"
 
