@@ -13,6 +13,7 @@
 #include "base/term.h"
 #include "cli/apply_options.h"
 #include "cli/verbs.h"
+#include "main/apply_pick.h"
 #include "main/hold.h"
 #include "main/review_operands.h"
 #include "main/review_verbs.h"
@@ -249,8 +250,8 @@ static int note(const struct verb_state *s, struct err *e)
 
 static int apply(struct verb_state *s, int argc, char **argv, struct err *e)
 {
-	if (s->o.patch)
-		return err_set(e, ERR_UNSUPPORTED, "--patch is not in this version");
+	if (s->o.patch && apply_pick_check(e) < 0)
+		return -1;
 	if (caller_init(&s->who, environ, s->cwd, e) < 0 ||
 	    review_operands(&s->who, argc, argv, &s->ops, e) < 0 ||
 	    hold_session(s->ops.session, &s->ops.rec, HOLD_CHANGE, &s->hold, e) < 0)
@@ -259,6 +260,7 @@ static int apply(struct verb_state *s, int argc, char **argv, struct err *e)
 	s->a.rec = &s->ops.rec;
 	s->a.merge = s->o.merge;
 	s->a.name = pick_paths;
+	s->a.pick = s->o.patch ? apply_pick : NULL;
 	s->a.self = s;
 	int rc = apply_session(&s->a, e);
 	struct err unsaid = {0};

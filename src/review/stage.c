@@ -278,8 +278,8 @@ static bool session_reads(const struct review *r, const struct stat *st)
 }
 
 /* The content that is to be written. */
-static int open_content(const struct engine *en, const struct review *r, const struct change *ch,
-			const struct choice *x, struct err *e)
+int stage_content(const struct engine *en, const struct review *r, const struct change *ch,
+		  const struct choice *x, struct err *e)
 {
 	struct stat st;
 
@@ -437,7 +437,7 @@ static int make_entry(const struct engine *en, const struct review *r, const str
 		owner_leave(en->owner);
 		return rc < 0 ? err_sys(e, "make a directory") : 0;
 	}
-	AUTO_FD int from = open_content(en, r, ch, x, e);
+	AUTO_FD int from = stage_content(en, r, ch, x, e);
 	if (from < 0)
 		return -1;
 	owner_enter(en->owner);

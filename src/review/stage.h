@@ -19,3 +19,7 @@ NODISCARD int stage_plan(struct engine *en, const struct changes *c, const struc
 /* Makes what each OP_PUT is for, at its random name. A failure leaves that to engine_back(). */
 NODISCARD int stage_make(struct engine *en, const struct review *r, const struct changes *c,
 			 const struct choice *v, struct err *e);
+
+/* The content that is to be written, if the session could read it too; -1 with e. */
+NODISCARD int stage_content(const struct engine *en, const struct review *r,
+			    const struct change *ch, const struct choice *x, struct err *e);

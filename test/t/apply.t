@@ -24,6 +24,7 @@ import shim  # noqa: E402
 import tap  # noqa: E402
 from place import Identity, Place, SANDGLASS, SANITIZED, USER, beside, identities_once, set_id_files  # noqa: E402
 from sessions import Session, difference, tree  # noqa: E402
+from term import Term  # noqa: E402
 
 ROUNDS = int(os.environ.get("ROUNDS", "30" if not SANITIZED else "5"))  # of one identity
 KILLS = int(os.environ.get("KILLS", "200" if not SANITIZED else "20"))  # of all of them
@@ -325,6 +326,85 @@ def attributes_stay(who):
                oct(os.stat(f"{src}/d").st_mode))
         again = case.s.apply()
         tap.ok(again.status == 0 and "0 added, 0 modified, 0 deleted" in again.out, f"{who.name}: and nothing is left to apply", again)
+
+
+def answers(case, *words):
+    """A person at a terminal is asked by `apply -p`; what was asked, and the status."""
+    asked = []
+    with Term(case.place, [beside("sandglass-main"), "apply", "-p", case.s.id]) as term:
+        for word in words:
+            found = term.expect(r"\[y,n,q,a,d,\?\]\? ", 30)
+            asked.append(term.said[:found.start()].decode("utf-8", "replace"))
+            term.line(word)
+        status = term.ended(30)
+        return asked, status, term.said.decode("utf-8", "replace")
+
+
+def picks(who):
+    text = "".join(f"line {i}\n" for i in range(1, 31))
+    with Case(who, files={"m": text, "z": "one\ntwo\n", "gone": "g\n", "bin": "\0one", "dir/x": "x\n"}) as case:
+        mine = text.replace("line 2\n", "session 2\n").replace("line 15\n", "").replace("line 28\n", "line 28\nadded\n")
+        case.s.does(f"""
+            import os, shutil
+            open('m', 'w').write({mine!r}); open('z', 'w').write('one\\ntwo'); os.remove('gone'); open('new' + chr(27) + '[2J', 'w').write('n')
+            open('bin', 'wb').write(b'\\0two'); os.makedirs('made/e'); open('made/f', 'w').write('f'); shutil.rmtree('dir')""")
+        done = case.s.apply("-p")
+        tap.ok(done.status == 2 and "UNSUPPORTED" in done.err and case.get("m") == text, f"{who.name}: -p without a terminal is refused", done)
+        # bin, dir/x, gone, m (3 hunks), made/e, made/f, new, z
+        asked, status, said = answers(case, "y", "n", "n", "?", "y", "n", "y", "n", "y", "y", "q")
+        half = mine.replace("line 14\n", "line 14\nline 15\n")
+        tap.ok(status == 0 and case.get("m") == half and case.get("bin") == "\0two" and case.get("gone") == "g\n" and case.get("z") == "one\ntwo\n"
+               and case.get("made/f") == "f" and not os.path.exists(f"{case.place.src}/made/e") and case.get("new\x1b[2J") == "n" and case.get("dir/x") == "x\n"
+               and "\x1b[2J" not in said and not case.s.leftovers(), f"{who.name}: -p: what a person said yes to is applied, hunk by hunk", status, said,
+               case.get("m"), os.listdir(case.place.src))
+        tap.ok("neither it nor anything that is left of this file" in said and "+session 2" in said and "changed: m" in said, f"{who.name}: -p shows hunks, and what the letters mean", said)
+        done = case.s.sandglass("diff")
+        tap.ok(done.out.count("@@ -") == 4 and "-line 15" in done.out and "session 2" not in done.out, f"{who.name}: -p: what was left is in the diff", done)
+        # dir/x, gone, m, made/e, z
+        _, status, said = answers(case, "n", "a", "a", "d", "y")
+        tap.ok(status == 0 and case.get("m") == mine and case.get("z") == "one\ntwo" and case.get("gone") is None and case.get("dir/x") == "x\n",
+               f"{who.name}: -p: the rest, a, d, a last line without its end", status, said, case.get("m"))
+        before = tree(case.place.src)
+        _, status, said = answers(case, "q")
+        tap.ok(status == 0 and tree(case.place.src) == before and "0 added, 0 modified, 0 deleted" in said, f"{who.name}: -p: q is nothing at all", status, said)
+    with Case(who, files={"m": text}) as case:
+        case.s.does(f"t = {text!r}; open('m', 'w').write(t.replace('line 3\\n', 'session 3\\n').replace('line 20\\n', 'session 20\\n'))")
+        case.put("m", text.replace("line 20\n", "host 20\n"))
+        _, status, said = answers(case, "y", "n")
+        tap.ok(status == 0 and case.get("m") == text.replace("line 20\n", "host 20\n").replace("line 3\n", "session 3\n") and "the source changed there too" in said,
+               f"{who.name}: -p: of a file that both changed, the host's hunk stays", status, said)
+
+
+def random_hunks(who):
+    """Every subset of hunks, against git apply of the same ones."""
+    drawn, bad, parts = random.Random(SEED), [], 0
+    with Case(who, files={f"f{i:02}": "".join(f"{drawn.randrange(9)}\n" for _ in range(drawn.randrange(1, 60))) for i in range(12 if not SANITIZED else 3)}) as case:
+        case.s.does(f"""
+            import os, random
+            r = random.Random({SEED})
+            for name in sorted(os.listdir('.')):
+                lines = open(name).read().splitlines(True)
+                for _ in range(r.randrange(1, 6)):
+                    at = r.randrange(len(lines) + 1)
+                    lines[at:at + r.randrange(3)] = [f'new {{r.randrange(9)}}\\n' for _ in range(r.randrange(3))]
+                text = ''.join(lines)
+                open(name, 'w').write(text[:-1] if r.random() < 0.3 else text)""")
+        patch = case.s.sandglass("diff").out
+        top = f"{case.place.top}/oracle"
+        shutil.copytree(case.place.src, top)
+        said = []
+        for file in patch.split("diff --git ")[1:]:
+            head, *hunks = re.split(r"(?m)^(?=@@ )", file)
+            said += [drawn.choice("yn") for _ in hunks]
+            kept = [h for h, word in zip(hunks, said[len(said) - len(hunks):]) if word == "y"]
+            parts += 0 < len(kept) < len(hunks)
+            if kept:
+                subprocess.run(["git", "apply", "--recount", "--whitespace=nowarn"], input="diff --git " + head + "".join(kept), text=True, cwd=top,
+                               env={**os.environ, "GIT_CEILING_DIRECTORIES": case.place.top}, check=True)
+        _, status, out = answers(case, *said)
+        if status or difference(tree(case.place.src), tree(top)):
+            bad = [status, difference(tree(case.place.src), tree(top)), out]
+    tap.ok(not bad and (parts > 1 or SANITIZED), f"{who.name}: -p: some hunks of files as git apply has them ({parts} in part), seed {SEED}", *bad, parts)
 
 
 def owners_rights(who):
@@ -800,7 +880,7 @@ def without_exchange(who):
         tap.ok(done.status == 0 and tree(case.place.src) == after and not case.s.leftovers(), f"{who.name}: without renameat2: the same", done)
 
 
-PARTS = (plain, conflicts, merges, commits, paths, never, attributes_stay, owners_rights, two_sessions, hostile, swaps, full, without_exchange,
+PARTS = (plain, conflicts, merges, commits, paths, never, attributes_stay, picks, random_hunks, owners_rights, two_sessions, hostile, swaps, full, without_exchange,
          discards, random_sets, copies, random_kills)
 
 
