@@ -203,19 +203,19 @@ static void write_seen(const struct picked *p, const struct seen *s, struct json
 	json_obj_end(o);
 }
 
+/* What comes behind the name, whose column is as wide as the longest one needs. */
 static void write_row(const struct picked *p, const struct seen *s, struct buf *out)
 {
 	char left[NUM_TEXT];
 	char size[NUM_TEXT];
 	uint64_t mib = s->bytes >> 20 << 20;
 
-	(void)buf_printf(out, "%.8s  %-16s %-8s %9s  %8s  %5u  ", p->rec.id,
-			 p->rec.name[0] ? p->rec.name : "-", s->state,
+	(void)buf_printf(out, "%-8s %9s  %8s  %5u  ", s->state,
 			 duration_format(s->lease_ms / 1000 * 1000, left),
 			 size_format(mib ? mib : s->bytes >> 10 << 10, size), s->calls);
 	(void)term_escape(out, p->rec.source[0] ? p->rec.source : "-",
 			  strlen(p->rec.source[0] ? p->rec.source : "-"));
-	(void)buf_char(out, '\n');
+	(void)buf_char(out, '\0');
 }
 
 int session_each(const struct caller *who, session_item *item, void *self)
@@ -245,7 +245,8 @@ struct listing {
 	bool json;
 	struct json o;
 	struct buf out;
-	size_t n;
+	struct buf rows; /* of each: beginning of the id, name, the rest, with a NUL each */
+	int width;       /* of the longest name */
 };
 
 static int list_one(void *self, struct picked *p)
@@ -254,32 +255,52 @@ static int list_one(void *self, struct picked *p)
 	struct seen s;
 
 	look(p, &s);
-	l->n++;
-	if (l->json)
+	if (l->json) {
 		write_seen(p, &s, &l->o);
-	else
-		write_row(p, &s, &l->out);
+		return 0;
+	}
+	const char *name = p->rec.name[0] ? p->rec.name : "-";
+	if ((int)strlen(name) > l->width)
+		l->width = (int)strlen(name);
+	(void)buf_printf(&l->rows, "%.8s%c%s%c", p->rec.id, '\0', name, '\0');
+	write_row(p, &s, &l->rows);
 	return 0;
+}
+
+static void put_rows(struct listing *l)
+{
+	(void)buf_printf(&l->out, "%-8s  %-*s  %-8s %9s  %8s  %5s  %s\n", "ID", l->width, "NAME",
+			 "STATE", "LEASE", "SIZE", "CALLS", "SOURCE");
+	for (size_t at = 0; !l->rows.failed && at < l->rows.n;) {
+		const char *id = l->rows.p + at;
+		const char *name = id + strlen(id) + 1;
+		const char *rest = name + strlen(name) + 1;
+		(void)buf_printf(&l->out, "%-8s  %-*s  %s\n", id, l->width, name, rest);
+		at = (size_t)(rest - l->rows.p) + strlen(rest) + 1;
+	}
 }
 
 static int list(const struct session_caller *c, const struct session_options *o, char **operands)
 {
-	struct listing l = {.json = o->json, .out = BUF_INIT(MAX_TEXT)};
+	struct listing l = {.json = o->json,
+			    .out = BUF_INIT(MAX_TEXT),
+			    .rows = BUF_INIT(MAX_TEXT / 2),
+			    .width = 16};
 
 	(void)operands;
 	l.o = (struct json){.out = &l.out};
 	if (o->json)
 		json_arr_begin(&l.o);
-	else
-		(void)buf_printf(&l.out, "%-8s  %-16s %-8s %9s  %8s  %5s  %s\n", "ID", "NAME",
-				 "STATE", "LEASE", "SIZE", "CALLS", "SOURCE");
 	int rc = session_each(&c->who, list_one, &l);
+	if (!o->json)
+		put_rows(&l);
 	if (o->json)
 		json_arr_end(&l.o);
 	if (o->json)
 		(void)buf_char(&l.out, '\n');
 	if (rc == 0)
 		rc = put(&l.out);
+	buf_release(&l.rows);
 	buf_release(&l.out);
 	return rc;
 }

@@ -307,6 +307,8 @@ def kept(p, s):
             "/dev/null": ">/dev/null 2>&1", "closed": ">&- 2>&-"}
     if not os.environ.get("SANDGLASS_SANITIZED"):
         ways["--json"] = "--json"
+    if p.who.uid:  # the front's doing, whoever calls
+        ways = {way: ways[way] for way in ("pipes", "one file")}
     for way, how in ways.items():
         option, to = ("--json", "") if way == "--json" else ("", how)
         done = p.sh(f"{SANDGLASS} session exec {option} {s} sh -c '{script}' {to}")
@@ -735,7 +737,11 @@ def told(who):
         p.exec(s, "echo x >x; echo said")
         p.session("renew", s)
         p.session("destroy", s)
-        empty = p.new()
+        empty = p.new("--name", "n" * 63)
+        rows = p.session("list").out.split("\n")
+        tap.ok(len(rows) == 3 and rows[0].index("STATE") == rows[1].index("active") == 10 + 63 + 2 and
+               rows[0].index("SOURCE") == rows[1].index(p.src),
+               f"list: columns stand below each other whatever the name, {who.name}", *rows)
         p.session("destroy", empty)
         log = f"{p.state}/audit"
         lines = [json.loads(line) for name in sorted(os.listdir(log)) if name.endswith(".jsonl")
