@@ -93,7 +93,8 @@ static int show_patch(struct diff *d, struct sink *out, struct err *e)
 {
 	if ((d->hold.unclean && sink_write(out, UNCLEAN_LINE, sizeof(UNCLEAN_LINE) - 1, e) < 0) ||
 	    (d->r.pending[0] && sink_write(out, PENDING_LINE, sizeof(PENDING_LINE) - 1, e) < 0) ||
-	    show_refs(d, out, e) < 0 || patch_header(&d->p, out, e) < 0)
+	    show_refs(d, out, e) < 0 || diff_unseen(d, "# ", out, e) < 0 ||
+	    patch_header(&d->p, out, e) < 0)
 		return -1;
 	hold_end(&d->hold); /* git has all of it: a pager may take its time */
 	if (patch_text(&d->p, out, e) < 0)
@@ -123,7 +124,7 @@ static int show(struct diff *d, const struct diff_options *o, struct err *e)
 	return rc;
 }
 
-static int look(struct diff *d, const struct diff_options *o, struct err *e)
+static int look(struct diff *d, int session, const struct diff_options *o, struct err *e)
 {
 	char front[PATH_TEXT];
 
@@ -135,6 +136,10 @@ static int look(struct diff *d, const struct diff_options *o, struct err *e)
 		rc = patch_make(&d->p, !o->json && !o->stat, e);
 	if (rc == 0)
 		rc = refs_find(&d->r, &d->c, &d->refs, e);
+	/* What cannot be read of commits keeps nobody from seeing the files. */
+	if (rc == 0 &&
+	    unseen_find(&d->r, &d->c, d->r.applied, session, &d->unseen, &d->unseen_why) < 0)
+		unseen_release(&d->unseen);
 	if (rc == 0 && (o->json || o->stat))
 		rc = flags_find(&d->r, &d->c, &d->flags, e);
 	if (rc == 0) {
@@ -147,6 +152,7 @@ static int look(struct diff *d, const struct diff_options *o, struct err *e)
 		rc = o->exit_code && d->c.n ? 1 : 0;
 	refs_release(&d->refs);
 	flags_release(&d->flags);
+	unseen_release(&d->unseen);
 	patch_release(&d->p);
 	changes_release(&d->c);
 	return rc;
@@ -170,7 +176,7 @@ static int diff(int session, const struct diff_options *o, struct err *e)
 		rc = review_open(session, &rec, &d.r, e);
 	if (rc == 0) {
 		d.r.applied = &applied;
-		rc = look(&d, o, e);
+		rc = look(&d, session, o, e);
 		review_close(&d.r);
 	}
 	hold_end(&d.hold);

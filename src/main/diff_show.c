@@ -121,6 +121,21 @@ static void json_flags(struct json *j, const struct flags *f)
 	json_kv_uint(j, "more_flagged", f->more);
 }
 
+static void json_unseen(struct json *j, const struct diff *d)
+{
+	json_key(j, "commit_only");
+	json_arr_begin(j);
+	for (size_t i = 0; i < d->unseen.n; i++) {
+		json_obj_begin(j);
+		json_path(j, "ref", d->unseen.v[i].ref);
+		json_path(j, "path", d->unseen.v[i].path);
+		json_obj_end(j);
+	}
+	json_arr_end(j);
+	json_kv_uint(j, "more_commit_only", d->unseen.more);
+	json_path(j, "commits_unread", d->unseen_why.code ? d->unseen_why.msg : NULL);
+}
+
 int diff_json(const struct diff *d, struct buf *out, struct err *e)
 {
 	struct json j = JSON_INIT(out);
@@ -137,6 +152,7 @@ int diff_json(const struct diff *d, struct buf *out, struct err *e)
 	json_kv_uint(&j, "renamed", d->renamed);
 	json_refs(&j, &d->refs);
 	json_flags(&j, &d->flags);
+	json_unseen(&j, d);
 	json_key(&j, "conflicts");
 	json_arr_begin(&j);
 	for (size_t i = 0; i < d->c.n; i++) {
@@ -225,6 +241,32 @@ static void stat_flag(struct buf *out, const struct flag *f)
 	(void)buf_char(out, '\n');
 }
 
+int diff_unseen(const struct diff *d, const char *before, struct sink *out, struct err *e)
+{
+	AUTO_BUF line = BUF_INIT(MAX_STAT_LINE);
+
+	if (d->unseen_why.code) {
+		(void)buf_printf(&line,
+				 "%sthe session's commits could not be looked into: ", before);
+		(void)term_escape(&line, d->unseen_why.msg, strlen(d->unseen_why.msg));
+		(void)buf_char(&line, '\n');
+	}
+	for (size_t i = 0; i < d->unseen.n; i++) {
+		(void)buf_printf(&line, "%sin a commit only: ", before);
+		put_path(&line, d->unseen.v[i].path);
+		(void)buf_str(&line, "  (");
+		put_path(&line, d->unseen.v[i].ref);
+		(void)buf_str(&line, ")\n");
+		if (buf_check(&line, "a line", ERR_INTERNAL, e) < 0 ||
+		    sink_write(out, line.p, line.n, e) < 0)
+			return -1;
+		buf_clear(&line);
+	}
+	if (d->unseen.more)
+		(void)buf_printf(&line, "%sand %zu more in commits only\n", before, d->unseen.more);
+	return line.n ? sink_write(out, line.p, line.n, e) : 0;
+}
+
 int diff_stat(const struct diff *d, struct sink *out, struct err *e)
 {
 	AUTO_BUF line = BUF_INIT(MAX_STAT_LINE);
@@ -265,7 +307,8 @@ int diff_stat(const struct diff *d, struct sink *out, struct err *e)
 	}
 	if (d->flags.more)
 		(void)buf_printf(&line, " and %zu more to look at\n", d->flags.more);
-	if (sink_write(out, buf_cstr(&line), line.n, e) < 0)
+	if (sink_write(out, buf_cstr(&line), line.n, e) < 0 ||
+	    diff_unseen(d, " high   ", out, e) < 0)
 		return -1;
 	return sink_end(out, e);
 }

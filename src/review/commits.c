@@ -368,27 +368,47 @@ int commits_tar(const struct review *r, const struct changes *c, int out, struct
 		       : err_sys(e, "copy the session's objects");
 }
 
-/* $1: object format, $2: the source's objects, $3: a commit that it has, or "", then NAME OID… */
-static const char bundle_script[] =
-	"format=$1 objects=$2 has=$3 && shift 3 && cd \"$(mktemp -d)\" || exit 1\n"
-	"export HOME=\"$PWD\" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null LC_ALL=C\n"
-	"git init -q --bare --object-format=\"$format\" t && cd t || exit 1\n"
-	"tar -x -C objects -f - && printf '%s\\n' \"$objects\" >objects/info/alternates || exit 1\n"
+/*
+ * $1: object format, $2: the source's objects, $3: a commit that it has, or "", then
+ * NAME BEFORE AFTER…
+ */
+#define OBJECTS_SCRIPT                                                                       \
+	"format=$1 objects=$2 has=$3 && shift 3 && cd \"$(mktemp -d)\" || exit 1\n"          \
+	"export HOME=\"$PWD\" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null LC_ALL=C\n"  \
+	"git init -q --bare --object-format=\"$format\" t && cd t || exit 1\n"               \
+	"tar -x -C objects -f - && printf '%s\\n' \"$objects\" >objects/info/alternates || " \
+	"exit 1\n"
+
+static const char bundle_script[] = OBJECTS_SCRIPT
 	"names= not=\n"
-	"while [ $# -gt 1 ]; do\n"
-	"	git update-ref \"$1\" \"$2\" || exit 1\n"
+	"while [ $# -gt 2 ]; do\n"
+	"	git update-ref \"$1\" \"$3\" || exit 1\n"
 	"	names=\"$names $1\"\n"
-	"	shift 2\n"
+	"	shift 3\n"
 	"done\n"
 	"if [ -n \"$has\" ] && git cat-file -e \"$has^{commit}\"; then not=\"--not $has\"; fi\n"
 	"git bundle create -q b $names $not 2>said || grep -q 'empty bundle' said || exit 1\n"
 	"[ ! -f b ] || exec cat b\n";
 
-int commits_bundle(const struct review *r, const struct changes *c, int scratch, struct commits *m,
-		   struct err *e)
+/* For each branch "ref NAME", and as diff-tree says it what became of the tree before. */
+static const char list_script[] = OBJECTS_SCRIPT
+	"none=$(git hash-object -t tree -w --stdin </dev/null) || exit 1\n"
+	"while [ $# -gt 2 ]; do\n"
+	"	before=$2\n"
+	"	case $before in *[!0]*) ;; *) before=${has:-$none} ;; esac\n"
+	"	git cat-file -e \"$before^{tree}\" 2>said || before=$none\n"
+	"	printf 'ref %s\\0' \"$1\"\n"
+	"	git diff-tree -r -z --no-renames --no-ext-diff \"$before\" \"$3\" || exit 1\n"
+	"	shift 3\n"
+	"done\n";
+
+/* A script over the session's objects and those of the source. */
+static int over_objects(const struct review *r, const struct changes *c, int scratch,
+			const struct commits *m, const char *script, uint64_t most, int *ret_out,
+			struct err *e)
 {
 	AUTO_FREE char *objects = NULL;
-	AUTO_FREE const char **args = calloc(4 + 2 * m->n + 1, sizeof(*args));
+	AUTO_FREE const char **args = calloc(4 + 3 * m->n + 1, sizeof(*args));
 	AUTO_FD int tar = openat(scratch, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 
 	if (!args || asprintf(&objects, "%s/.git/objects", r->rec->source) < 0)
@@ -403,18 +423,31 @@ int commits_bundle(const struct review *r, const struct changes *c, int scratch,
 	args[n++] = r->rec->head;
 	for (size_t i = 0; i < m->n; i++) {
 		args[n++] = m->v[i].name;
+		args[n++] = m->v[i].before;
 		args[n++] = m->v[i].after;
 	}
 	const struct boxed_part in = {.fd = tar};
 	struct boxed b = {
-		.script = bundle_script,
+		.script = script,
 		.args = args,
 		.source = r->rec->source,
 		.in = &in,
 		.in_n = 1,
-		.max_out = MAX_BUNDLE_BYTES,
+		.max_out = most,
 	};
-	return boxed_run(&b, &m->bundle, e);
+	return boxed_run(&b, ret_out, e);
+}
+
+int commits_bundle(const struct review *r, const struct changes *c, int scratch, struct commits *m,
+		   struct err *e)
+{
+	return over_objects(r, c, scratch, m, bundle_script, MAX_BUNDLE_BYTES, &m->bundle, e);
+}
+
+int commits_list(const struct review *r, const struct changes *c, int scratch,
+		 const struct commits *m, uint64_t most, int *ret_out, struct err *e)
+{
+	return over_objects(r, c, scratch, m, list_script, most, ret_out, e);
 }
 
 /* Before each command of git's in the source's repository. */

@@ -45,6 +45,12 @@ void commits_release(struct commits *m);
 /* m->bundle of the branches, against what the source has; empty: that has all of them. */
 NODISCARD int commits_bundle(const struct review *r, const struct changes *c, int scratch,
 			     struct commits *m, struct err *e);
+/*
+ * An open file (no name) of what git diff-tree -z says of each branch, after "ref NAME" and a
+ * NUL: against what it was, a new one against the source's HEAD. At most `most` bytes.
+ */
+NODISCARD int commits_list(const struct review *r, const struct changes *c, int scratch,
+			   const struct commits *m, uint64_t most, int *ret_out, struct err *e);
 /* Whether the session has objects of its own; all of them as a tar file, for its objects/. */
 bool commits_has_objects(const struct changes *c);
 NODISCARD int commits_tar(const struct review *r, const struct changes *c, int out, struct err *e);

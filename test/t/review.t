@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""`run --review` and `run --keep`: a command in a session of its own, and what becomes of it."""
+"""`run --review` and `run --keep`: a command in a session of its own, and what becomes of it.
+And what diff says of commits whose content the files do not show.
+"""
 
 import json
 import os
@@ -135,10 +137,46 @@ def asked(who):
         p.close()
 
 
+COMMITS = """git config user.name A; git config user.email a@b.example
+echo two >>a; git rm -q d/gone; ln -s a link; git add -A; git commit -qm honest
+HIDE
+git status --short"""
+HIDDEN = """git switch -qc side; mkdir .husky; echo evil >.husky/pre-commit; git add .
+git commit -qm side; git switch -q main
+blob=$(echo hidden | git hash-object -w --stdin); git update-index --add --cacheinfo 100644,$blob,d/b
+git commit -qm more"""
+
+
+def in_commits(who):
+    """A commit's content that the work tree does not have is told, path and branch."""
+    p = Sessions(who)
+    try:
+        p.sh("git init -q -b main .; mkdir d; echo one >a; echo b >d/b; echo g >d/gone; git add .; "
+             "git commit -qm start")
+        for how, wanted in (("honest", []), ("hidden", [
+                {"ref": "refs/heads/main", "path": "d/b"},
+                {"ref": "refs/heads/side", "path": ".husky/pre-commit"}])):
+            s = p.new()
+            made = p.exec(s, COMMITS.replace("HIDE", HIDDEN if wanted else ""))
+            told = p.run([SANDGLASS, "diff", "--json", s])
+            found = json.loads(told.out)["changes"] if told.status == 0 else {}
+            tap.ok(found.get("commit_only") == wanted and found["commits_unread"] is None and
+                   any(r["ref"] == "refs/heads/main" for r in found["refs"]),
+                   f"{how} commits: what they alone hold, {who.name}", made, found.get("commit_only"))
+            text = p.run([SANDGLASS, "diff", s]).out + p.run([SANDGLASS, "diff", "--stat", s]).out
+            tap.ok(text.count("in a commit only: d/b  (refs/heads/main)") == (2 if wanted else 0) and
+                   text.count("in a commit only") == 2 * len(wanted),
+                   f"{how} commits: in words, {who.name}", text)
+            p.session("destroy", "--discard", s)
+    finally:
+        p.close()
+
+
 def main():
     for who in identities_once():
         tap.attempt(f"not asked, {who.name}", not_asked, who)
         tap.attempt(f"asked, {who.name}", asked, who)
+        tap.attempt(f"in commits, {who.name}", in_commits, who)
     return tap.done()
 
 
