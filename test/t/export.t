@@ -53,6 +53,7 @@ RESULT = ('{"version":1,"session":"s","call":"c","tool":null,"argv":["make","`x`
           '"agent_root":"/sand","ok":false,"exit":{"status":2,"code":2,"signal":null},'
           '"error":{"code":"X"}}\n')
 CALL = "44444444-4444-4444-8444-444444444444"
+OTHER = "55555555-5555-4555-8555-555555555555"
 
 
 def works(who):
@@ -169,12 +170,14 @@ def hostile(who):
     os.mkfifo(f"{logs}/{CALL}.err")
     os.symlink("/dev/zero", f"{logs}/zero")
     os.mkdir(f"{logs}/dir")
-    s.log("good.out", "\x1b]0;x\x07\n")
+    s.log(f"{OTHER}.out", "\x1b]0;x\x07\n")
+    s.log(".git", f"gitdir: {s.dir}/root/home/evil.git\n")  # what git would look for there
+    s.log("HEAD", "ref: refs/heads/main\n")
     done = export(place, s.id)
     top = f"{place.state}/artifacts/{s.id}"
     tap.ok(done.status == 0 and done.seconds < 50, f"{name}: a hostile session is exported", done)
     have = files(top)
-    tap.ok(b"logs/good.out" in have and b"files/junit-setid.xml" in have and
+    tap.ok(b"logs/" + OTHER.encode() + b".out" in have and b"files/junit-setid.xml" in have and
            b"files/junit-hard.xml" in have, f"{name}: control: with what is good of it",
            set(have))
     odd = [p for p, st in have.items() if not stat.S_ISREG(st.st_mode) or st.st_mode & 0o7177 or
@@ -185,6 +188,8 @@ def hostile(who):
     tap.ok(b"files/junit-big.xml" not in have and b"files/junit-link.xml" not in have and
            b"logs/" + CALL.encode() + b".out" not in have, f"{name}: no link, nothing too large",
            set(have))
+    tap.ok({p for p in have if p.startswith(b"logs/")} == {b"logs/" + OTHER.encode() + b".out"},
+           f"{name}: of logs only what has the name of a call", set(have))
     tap.ok(not os.listxattr(f"{top}/files/junit-setid.xml"), f"{name}: no extended attributes")
     summary = read(f"{top}/summary.md").decode()
     tap.ok("junit-big.xml: too large" in summary and "Left out: " in summary,
@@ -228,10 +233,10 @@ def at_end(who):
 def direct(who):
     name = who.name
     place, s = world(who, writes=0)
-    s.log("x.out", "said\n")
+    s.log(f"{OTHER}.out", "said\n")
     done = export(place, s.id)
     top = f"{place.state}/artifacts/{s.id}"
-    tap.ok(done.status == 0 and set(files(top)) == {b"logs/x.out", b"summary.md", b"audit-head",
+    tap.ok(done.status == 0 and set(files(top)) == {b"logs/" + OTHER.encode() + b".out", b"summary.md", b"audit-head",
                                                     b"MANIFEST.sha256"},
            f"{name}: a session that wrote at once has no diff", done)
 
@@ -261,8 +266,8 @@ def killed(who):
                done, whole, there, before)
         s.put("a.txt", "three\n")
     swept = place.run([SANDGLASS, "gc"])
-    tap.ok(os.listdir(f"{place.state}/artifacts") == [s.id], f"{name}: gc sweeps what it left",
-           swept, os.listdir(f"{place.state}/artifacts"))
+    left = set(os.listdir(f"{place.state}/artifacts")) - {"audit-head"}
+    tap.ok(left == {s.id}, f"{name}: gc sweeps what it left", swept, left)
 
 
 def main():
