@@ -23,7 +23,7 @@
 #include "run/keep.h"
 
 #define LOG_BLOCK 65536
-#define MAX_SHOWN ((size_t)8 * LOG_BLOCK) /* escaped, a byte is at most four */
+#define MAX_SHOWN_BLOCK ((size_t)8 * LOG_BLOCK) /* escaped, a byte is at most four */
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define MAX_CALLS 65536u
 
@@ -173,7 +173,7 @@ static int pick_call(const struct picked *p, const char *text, char ret[UUID_TEX
 /* A part of a log. At a terminal only its line ends and tabs move anything. */
 static int say(const char *p, size_t n, struct err *e)
 {
-	AUTO_BUF out = BUF_INIT(MAX_SHOWN);
+	AUTO_BUF out = BUF_INIT(MAX_SHOWN_BLOCK);
 
 	if (!isatty(STDOUT_FILENO))
 		return cli_write(STDOUT_FILENO, p, n, e);
