@@ -272,6 +272,7 @@ int diff_stat(const struct diff *d, struct sink *out, struct err *e)
 	AUTO_BUF line = BUF_INIT(MAX_STAT_LINE);
 	uint64_t added = 0;
 	uint64_t removed = 0;
+	uint64_t objects = 0;
 
 	if ((d->hold.unclean && sink_write(out, UNCLEAN_LINE, sizeof(UNCLEAN_LINE) - 1, e) < 0) ||
 	    (d->r.pending[0] && sink_write(out, PENDING_LINE, sizeof(PENDING_LINE) - 1, e) < 0))
@@ -281,12 +282,19 @@ int diff_stat(const struct diff *d, struct sink *out, struct err *e)
 		removed += d->p.notes[i].lines_removed;
 		if (d->p.notes[i].renamed_away)
 			continue;
+		if (commits_is_of_objects(&d->c.v[i])) {
+			objects += S_ISREG(d->c.v[i].after.mode);
+			continue;
+		}
 		stat_line(&line, &d->c.v[i], &d->p.notes[i]);
 		if (buf_check(&line, "a line", ERR_INTERNAL, e) < 0 ||
 		    sink_write(out, line.p, line.n, e) < 0)
 			return -1;
 		buf_clear(&line);
 	}
+	if (objects)
+		(void)buf_printf(&line, " A .git/objects  %" PRIu64 " objects or packs of git\n",
+				 objects);
 	(void)buf_printf(&line,
 			 " %" PRIu64 " added, %" PRIu64 " modified, %" PRIu64 " deleted, %" PRIu64
 			 " renamed; %" PRIu64 " insertions(+), %" PRIu64 " deletions(-)\n",

@@ -332,6 +332,16 @@ static bool is_below_objects(const struct change *ch)
 	return strncmp(ch->path, OBJECTS, sizeof(OBJECTS) - 1) == 0;
 }
 
+bool commits_is_of_objects(const struct change *ch)
+{
+	const char *name = ch->path + sizeof(OBJECTS) - 1;
+
+	if (!is_below_objects(ch) || ch->before.mode)
+		return false;
+	return S_ISDIR(ch->after.mode) ? strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2
+				       : is_new_object(ch);
+}
+
 bool commits_has_objects(const struct changes *c)
 {
 	for (size_t i = changes_seek(c, OBJECTS); i < c->n && is_below_objects(&c->v[i]); i++)

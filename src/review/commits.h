@@ -51,6 +51,8 @@ NODISCARD int commits_bundle(const struct review *r, const struct changes *c, in
  */
 NODISCARD int commits_list(const struct review *r, const struct changes *c, int scratch,
 			   const struct commits *m, uint64_t most, int *ret_out, struct err *e);
+/* A new object or pack of git's, or a directory for some: names that tell a person nothing. */
+bool commits_is_of_objects(const struct change *ch);
 /* Whether the session has objects of its own; all of them as a tar file, for its objects/. */
 bool commits_has_objects(const struct changes *c);
 NODISCARD int commits_tar(const struct review *r, const struct changes *c, int out, struct err *e);

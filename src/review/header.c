@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/sha256.h"
+#include "review/commits.h"
 #include "review/gitname.h"
 #include "review/patch.h"
 
@@ -245,9 +246,18 @@ int patch_header(const struct patch *p, struct sink *out, struct err *e)
 {
 	struct header h = {.p = p, .out = out, .line = BUF_INIT(MAX_HEADER_LINE)};
 	int rc = 0;
+	size_t objects = 0;
 
-	for (size_t i = 0; i < p->c->n && rc == 0; i++)
-		rc = put_all(&h, i, e);
+	for (size_t i = 0; i < p->c->n && rc == 0; i++) {
+		if (commits_is_of_objects(&p->c->v[i]))
+			objects += S_ISREG(p->c->v[i].after.mode);
+		else
+			rc = put_all(&h, i, e);
+	}
+	if (rc == 0 && objects) {
+		(void)buf_printf(&h.line, "# git directory, %zu new objects or packs", objects);
+		rc = end_line(&h, ".git/objects", e);
+	}
 	if (rc == 0)
 		rc = put_rest(&h, p->c, e);
 	buf_release(&h.line);
