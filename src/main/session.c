@@ -229,11 +229,16 @@ int session_each(const struct caller *who, session_item *item, void *self)
 	DIR *d = opendir(home);
 	for (struct dirent *at = d ? readdir(d) : NULL; at && rc == 0; at = readdir(d)) {
 		struct picked p;
-		struct err ignored = {0};
+		struct err why = {0};
 		if (!uuid_valid(at->d_name))
 			continue;
-		if (session_pick(who, at->d_name, &p, &ignored) == 0)
+		if (session_pick(who, at->d_name, &p, &why) == 0)
 			rc = item(self, &p);
+		else if (why.code != ERR_NOT_FOUND) /* of another version, or damaged */
+			(void)dprintf(STDERR_FILENO,
+				      "sandglass: session %s: %s; sandglass session destroy "
+				      "--discard %s\n",
+				      at->d_name, why.msg, at->d_name);
 		session_let_go(&p);
 	}
 	if (d)
@@ -481,6 +486,13 @@ static int tell_destroyed(const struct session_caller *c, const struct picked *p
 	return 0;
 }
 
+/* Nothing is known of it but its id, in full, and that nobody keeps it. */
+static int destroy_unread(const struct session_caller *c, struct picked *p, struct err *e)
+{
+	memcpy(p->rec.id, p->id, UUID_TEXT);
+	return destroy_left(c, p, true, e);
+}
+
 static int destroy(const struct session_caller *c, const struct session_options *o, char **operands)
 {
 	struct keep_request q = {.kind = KEEP_DESTROY, .value = o->discard};
@@ -494,6 +506,8 @@ static int destroy(const struct session_caller *c, const struct session_options 
 		rc = keep_ask(p.ctl, &q, -1, &a, NULL, &e);
 	else if (rc == 0)
 		rc = destroy_left(c, &p, o->discard, &e);
+	else if (p.dir >= 0 && o->discard && strcmp(operands[0], p.id) == 0)
+		rc = destroy_unread(c, &p, &e);
 	int status = rc < 0 ? cli_fail(&e, 2) : tell_destroyed(c, &p, o, held);
 	session_let_go(&p);
 	return status;

@@ -10,6 +10,7 @@ a command does on purpose in session-hostile.t.
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -779,9 +780,33 @@ def told(who):
         p.close()
 
 
+def unreadable(who):
+    """A record of another version, or a damaged one: named by list, and destroyed when asked by id."""
+    p = Sessions(who)
+    try:
+        s = p.new()
+        for pid in p.living():
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not p.living(), 5, 0.05)
+        with open(f"{p.dir(s)}/record", "r+b") as handle:
+            handle.write(b"version=99")
+        seen = p.session("list")
+        tap.ok(seen.status == 0 and f"destroy --discard {s}" in seen.err,
+               f"a session whose record cannot be read is named by list, {who.name}", seen)
+        kept = p.session("destroy", s)
+        tap.ok(kept.status == 2 and os.path.isdir(p.dir(s)),
+               f"it is not destroyed without --discard, {who.name}", kept)
+        gone = p.session("destroy", "--discard", s)
+        tap.ok(gone.status == 0 and not p.remains(s) and not p.session("list").err,
+               f"and with it nothing is left, {who.name}", gone, p.remains(s))
+    finally:
+        p.close()
+
+
 ROWS = {"told": told, "copied": copied, "left out": left_out, "names": names, "Session start": start, "A1": prefix, "A2": prefix, "A5": source,
         "files": files, "detached": detached, "logs": logs, "lease": lease, "paused": paused,
-        "edits": edits, "secrets": secrets, "R9": quota, "together": together, "others": others}
+        "edits": edits, "secrets": secrets, "R9": quota, "together": together, "others": others,
+        "unreadable": unreadable}
 
 
 def main():
