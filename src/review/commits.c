@@ -400,8 +400,13 @@ static const char bundle_script[] = OBJECTS_SCRIPT
 	"git bundle create -q b $names $not 2>said || grep -q 'empty bundle' said || exit 1\n"
 	"[ ! -f b ] || exec cat b\n";
 
-/* For each branch "ref NAME", and as diff-tree says it what became of the tree before. */
+/*
+ * For each branch "ref NAME", and as diff-tree says it what became of the tree before. A few
+ * trees can stand for more files than there is memory: five seconds and 1 GiB are for the largest
+ * of repositories.
+ */
 static const char list_script[] = OBJECTS_SCRIPT
+	"ulimit -t 5 -v 1048576\n"
 	"none=$(git hash-object -t tree -w --stdin </dev/null) || exit 1\n"
 	"while [ $# -gt 2 ]; do\n"
 	"	before=$2\n"
