@@ -153,7 +153,8 @@ void journal_sweep(const struct journal *j)
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	for (struct dirent *at = d ? readdir(d) : NULL; at; at = readdir(d))
-		if (strncmp(at->d_name, JOURNAL_TRASH, sizeof(JOURNAL_TRASH) - 1) == 0)
+		if (strncmp(at->d_name, JOURNAL_TRASH, sizeof(JOURNAL_TRASH) - 1) == 0 ||
+		    strncmp(at->d_name, REMOVE_GONE, sizeof(REMOVE_GONE) - 1) == 0)
 			remove_tree(j->dir, at->d_name);
 	if (d)
 		(void)closedir(d);

@@ -63,7 +63,7 @@ static void flatten(int dir, const char *name, unsigned int *count)
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
 		if (is_dots(e->d_name) || unlinkat(dirfd(d), e->d_name, 0) == 0)
 			continue;
-		(void)snprintf(as, sizeof(as), ".gone-%d-%u", (int)getpid(), *count);
+		(void)snprintf(as, sizeof(as), REMOVE_GONE "%d-%u", (int)getpid(), *count);
 		struct opened sub = open_up(dirfd(d), e->d_name);
 		if (renameat(dirfd(d), e->d_name, dir, as) == 0)
 			++*count;
@@ -88,7 +88,7 @@ void remove_tree(int dir, const char *name)
 		return;
 	flatten(dir, name, &count);
 	for (unsigned int i = 0; i < count; i++) {
-		(void)snprintf(as, sizeof(as), ".gone-%d-%u", (int)getpid(), i);
+		(void)snprintf(as, sizeof(as), REMOVE_GONE "%d-%u", (int)getpid(), i);
 		flatten(dir, as, &count);
 	}
 }

@@ -17,5 +17,8 @@ struct opened {
 struct opened open_up(int dir, const char *name);
 void close_up(const struct opened *o);
 
+/* Names that remove_tree() gives on its way: after a kill they may be left beside what it removed. */
+#define REMOVE_GONE ".gone-"
+
 /* Like rm -r below an open directory, whatever the depth; what cannot be removed stays. */
 void remove_tree(int dir, const char *name);

@@ -197,6 +197,8 @@ def git_apply(case, patch):
     """To a copy of the source, which is no repository."""
     copy = f"{case.place.top}/applied"
     subprocess.run(["cp", "-a", case.place.src, copy], check=True)
+    # Git knows no directory without files; one in the way of a new file is not its to remove.
+    subprocess.run(["find", copy, "-mindepth", "1", "-type", "d", "-empty", "-delete"], check=True)
     env = {**os.environ, "GIT_CEILING_DIRECTORIES": case.place.top, "HOME": case.place.top,
            "GIT_CONFIG_NOSYSTEM": "1"}
     if os.path.getsize(patch) == 0 or b"\ndiff --git" not in b"\n" + open(patch, "rb").read():
