@@ -550,8 +550,8 @@ def under_way(p, s):
 
 def near(p, s):
     """A warning comes before a limit; all sessions together have one, too."""
-    warned = p.exec(s, "dd if=/dev/zero of=w bs=1M count=17 2>/dev/null; sleep 1")
-    told = json.loads(p.exec(s, "seq 260 | xargs touch; sleep 1", "--json").out)
+    warned = p.exec(s, "dd if=/dev/zero of=w bs=1M count=17 2>/dev/null; sleep 2")
+    told = json.loads(p.exec(s, "seq 260 | xargs touch; sleep 2", "--json").out)
     p.exec(s, "ls | xargs rm -f; sleep 0.6")
     calm = json.loads(p.exec(s, "sleep 0.5", "--json").out)
     tap.ok("sandglass: warning: the session has" in warned.err and warned.status == 0 and
