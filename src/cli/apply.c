@@ -4,19 +4,10 @@
  */
 #include "base/base.h"
 #include "cli/apply_options.h"
+#include "cli/common_options.h"
 #include "cli/verbs.h"
 
 #define AT(field) offsetof(struct apply_options, field)
-
-#define OPT_JSON                                                                               \
-	{                                                                                      \
-		.name = "json", .kind = OPT_FLAG, .off = AT(json), .help = "one JSON document" \
-	}
-#define OPT_HELP                                                                      \
-	{                                                                             \
-		.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), \
-		.help = "this text"                                                   \
-	}
 
 static const struct opt apply_options[] = {
 	{.name = "merge",

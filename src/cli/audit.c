@@ -6,20 +6,12 @@
 
 #include "base/base.h"
 #include "cli/audit_options.h"
+#include "cli/common_options.h"
 #include "cli/verbs.h"
 
 #define AT(field) offsetof(struct audit_options, field)
 #define MAX_TAIL_LINES 1000000u
 
-#define OPT_HELP                                                                      \
-	{                                                                             \
-		.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), \
-		.help = "this text"                                                   \
-	}
-#define OPT_JSON                                                                               \
-	{                                                                                      \
-		.name = "json", .kind = OPT_FLAG, .off = AT(json), .help = "one JSON document" \
-	}
 #define OPTS_WHEN                                                                      \
 	{.name = "since",                                                              \
 	 .kind = OPT_STRING,                                                           \

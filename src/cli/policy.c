@@ -3,21 +3,13 @@
  * `sandglass policy` and `sandglass schema`: their descriptions.
  */
 #include "base/base.h"
+#include "cli/common_options.h"
 #include "cli/policy_options.h"
 #include "cli/verbs.h"
 
 #define AT(field) offsetof(struct policy_options, field)
 #define EXIT_STATUSES "Exit status: 0, done; 2, it could not be done."
 
-#define OPT_HELP                                                                      \
-	{                                                                             \
-		.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), \
-		.help = "this text"                                                   \
-	}
-#define OPT_JSON                                                                               \
-	{                                                                                      \
-		.name = "json", .kind = OPT_FLAG, .off = AT(json), .help = "one JSON document" \
-	}
 #define OPTS_WHERE                                                                                \
 	{.name = "source",                                                                        \
 	 .kind = OPT_STRING,                                                                      \

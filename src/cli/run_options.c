@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "cli/common_options.h"
 #include "cli/session_options.h"
 #include "cli/verbs.h"
 
@@ -171,12 +172,6 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 		 .help = "give the command a terminal"},                                           \
 	{                                                                                          \
 		.name = "no-tty", .kind = OPT_FLAG, .off = AT(no_tty), .help = "never give it one" \
-	}
-
-#define OPT_HELP                                                                      \
-	{                                                                             \
-		.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), \
-		.help = "this text"                                                   \
 	}
 
 #define OPTS_NETWORK                                                               \

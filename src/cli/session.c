@@ -6,22 +6,13 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "cli/common_options.h"
 #include "cli/session_options.h"
 #include "cli/verbs.h"
 
 #define AT(field) offsetof(struct session_options, field)
 #define STATUS "Exit status: 0, done; 2, it could not be done."
 #define ID_IS "ID is a session's id, its beginning (4 characters or more), its name, or @last."
-
-#define OPT_HELP                                                                      \
-	{                                                                             \
-		.name = "help", .short_name = 'h', .kind = OPT_FLAG, .off = AT(help), \
-		.help = "this text"                                                   \
-	}
-#define OPT_JSON                                                                               \
-	{                                                                                      \
-		.name = "json", .kind = OPT_FLAG, .off = AT(json), .help = "one JSON document" \
-	}
 
 static const struct opt plain_options[] = {OPT_JSON, OPT_HELP};
 static const struct opt renew_options[] = {
