@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What supervisor and sandglass-proxy say to each other. Both are of one build, so
+ * these are plain structures in the machine's byte order; each side still refuses
+ * a message of another size or with values out of range.
+ *
+ * The proxy has the rules in descriptor 3 (set.h) and a SOCK_SEQPACKET in
+ * descriptor 4. There the supervisor sends tables of struct egress_listener, each
+ * with that many descriptors (SCM_RIGHTS, same order), then an empty message (one
+ * byte 0, no descriptor). The proxy answers EGRESS_READY, then sends events. It
+ * ends when descriptor 4 is closed.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "egress/address.h"
+#include "egress/host.h"
+
+/* Where ours listens inside the sandbox. */
+#define EGRESS_ADDRESS4 "127.0.0.53"
+#define EGRESS_PORT_DNS 53u
+#define EGRESS_PORT_HTTP 3128u
+#define EGRESS_PORT_SOCKS 1080u
+#define EGRESS_PORT_REDIRECT 15001u /* 127.0.0.53 and [::1] */
+
+#define EGRESS_FD_SET 3
+#define EGRESS_FD_CONTROL 4
+#define MAX_EGRESS_FDS 200u /* descriptors in one message: below SCM_MAX_FD (253) */
+
+enum egress_listener_kind {
+	EGRESS_DNS_UDP,
+	EGRESS_DNS_TCP,
+	EGRESS_HTTP,
+	EGRESS_SOCKS,
+	EGRESS_REDIRECT4,
+	EGRESS_REDIRECT6,
+	EGRESS_LOCAL, /* to 127.0.0.1:port of the host; the only kind there can be many of */
+	EGRESS_LISTENER_KINDS,
+};
+
+struct egress_listener {
+	uint32_t kind;
+	uint32_t port;
+};
+
+enum egress_event_kind {
+	EGRESS_READY, /* nothing else in it counts */
+	EGRESS_ALLOW, /* connected; `host` and `address` say to what */
+	EGRESS_DENY,
+	EGRESS_FAIL,  /* allowed, but not resolved or not reached */
+	EGRESS_CLOSE, /* of an allowed connection, with its bytes */
+	EGRESS_EVENT_KINDS,
+};
+
+/* How the sandbox asked. */
+enum egress_how {
+	EGRESS_BY_DNS,
+	EGRESS_BY_REDIRECT,
+	EGRESS_BY_HTTP,
+	EGRESS_BY_CONNECT,
+	EGRESS_BY_SOCKS,
+	EGRESS_BY_LOCAL,
+	EGRESS_HOWS
+};
+
+/* Why. The first part comes from the matcher (set.h), the second from the proxy itself. */
+enum egress_reason {
+	EGRESS_WHY_RULE,       /* allowed by a rule */
+	EGRESS_WHY_DEFAULT,    /* no rule allows the host */
+	EGRESS_WHY_PORT,       /* rules allow the host at other ports only */
+	EGRESS_WHY_DENIED,     /* a rule denies it */
+	EGRESS_WHY_CLASS,      /* the address is not public and no address rule names it */
+	EGRESS_WHY_LOOPBACK,   /* the host's loopback, and the port is not one of `local` */
+	EGRESS_WHY_HOST,       /* what was asked for is no host (host.h) */
+	EGRESS_WHY_SYNTHETIC,  /* a synthetic address that stands for no name */
+	EGRESS_WHY_SNI,        /* TLS asks for another name than was allowed */
+	EGRESS_WHY_ECH,        /* the name is encrypted where it has to be seen */
+	EGRESS_WHY_AUTHORITY,  /* Host header and target differ */
+	EGRESS_WHY_MALFORMED,  /* not the protocol of that port, or broken */
+	EGRESS_WHY_PROTOCOL,   /* UDP ASSOCIATE, BIND, another DNS type: not offered */
+	EGRESS_WHY_LIMIT,      /* too many connections, bytes, or too slow */
+	EGRESS_WHY_UNRESOLVED, /* FAIL: the name has no address */
+	EGRESS_WHY_UNREACHED,  /* FAIL: connect failed */
+	EGRESS_WHYS,
+};
+
+/* "not listed", "other port", …; stable words for JSON (`reason`): "default", "port", … */
+const char *egress_reason_name(enum egress_reason reason);
+const char *egress_how_name(enum egress_how how);
+
+struct egress_event {
+	uint32_t kind;              /* enum egress_event_kind */
+	uint32_t how;               /* enum egress_how */
+	uint32_t reason;            /* enum egress_reason */
+	int32_t rule;               /* index in the set; -1: none */
+	uint32_t port;              /* 0: none (DNS) */
+	uint32_t id;                /* of the connection: ALLOW and CLOSE have the same one */
+	uint64_t up, down;          /* CLOSE: bytes from and to the sandbox */
+	char host[HOST_TEXT];       /* canonical; NUL-terminated; "" if it was no host */
+	char address[ADDRESS_TEXT]; /* the address dialled or refused; "" if none */
+};

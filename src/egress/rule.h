@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One rule about the network, from its text:
+ *
+ *   example.com            that host            *.example.com   below it, any depth, not itself
+ *   **.example.com         both                 region*.x.com   `*` within a label: not over a dot
+ *   HOST:PORT  HOST:*      a port, every port   http://HOST     port 80; https://HOST 443
+ *   10.1.2.0/24:5432       addresses            [2001:db8::]/32:443
+ *   localhost:8080, 127.0.0.1:8080, [::1]:8080  a port of the host's loopback
+ *   *:22                   deny: everything there; allow: every name there, no address
+ *
+ * Without a port: 443 to allow, every port to deny. Names with `*` never match an address.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "egress/address.h"
+#include "egress/host.h"
+
+#define MAX_EGRESS_RULE_TEXT 300u /* bytes of one rule as written */
+#define EGRESS_PORT_ALLOW 443u    /* of an allow rule without a port */
+
+enum egress_list { EGRESS_LIST_DENY, EGRESS_LIST_ALLOW, EGRESS_LIST_LOCAL, EGRESS_LISTS };
+extern const char *const egress_list_names[EGRESS_LISTS]; /* "deny", "allow", "local" */
+
+enum egress_rule_kind {
+	EGRESS_NAME,     /* `host`, which may have `*` in labels */
+	EGRESS_BELOW,    /* any name below `host` */
+	EGRESS_BOTH,     /* `host` and any name below it */
+	EGRESS_EVERY,    /* `*`: every name; to deny, every address too */
+	EGRESS_PREFIX,   /* addresses: `addr` and `bits` */
+	EGRESS_LOOPBACK, /* the host's loopback at `port`, however it is asked for */
+};
+
+struct egress_rule {
+	uint8_t list;  /* enum egress_list */
+	uint8_t kind;  /* enum egress_rule_kind */
+	uint8_t bits;  /* EGRESS_PREFIX */
+	uint16_t port; /* 0: every port */
+	struct address addr;
+	char host
+		[HOST_TEXT]; /* canonical, without the leading `*.` or `**.`; "" if there is none */
+};
+
+/*
+ * Reads one rule. A text for EGRESS_LIST_LOCAL is a port. CONFIG_INVALID says what
+ * is wrong at which byte (from 1), the hint the nearest right spelling.
+ */
+NODISCARD int egress_rule_read(enum egress_list list, const char *text, struct egress_rule *ret,
+			       struct err *e);
+
+/* The name matches, whatever the port. Never true of an address, nor of EGRESS_PREFIX. */
+bool egress_rule_has_name(const struct egress_rule *r, const struct host *h);
+/* The address is in EGRESS_PREFIX, whatever the port. */
+bool egress_rule_has_address(const struct egress_rule *r, const struct address *a);
+static inline bool egress_rule_has_port(const struct egress_rule *r, uint16_t port)
+{
+	return r->port == 0 || r->port == port;
+}
