@@ -53,11 +53,21 @@ enum address_class address_class(const struct address *a);
  */
 bool address_class_can_open(enum address_class class);
 
+/*
+ * The IPv4 addresses that an IPv6 address carries, as above: what a rule about
+ * IPv4 has to look at too. Returns how many.
+ */
+#define MAX_ADDRESS_CARRIED 2
+size_t address_carried(const struct address *a, struct address ret[MAX_ADDRESS_CARRIED]);
+
 /* The IPv4 address of ::ffff:a.b.c.d; anything else is left alone. */
 void address_unmap(struct address *a);
 
 /* Equal in the first `bits` (0 to 32 or 128); of one family. */
 bool address_in(const struct address *a, const struct address *prefix, unsigned int bits);
+
+/* The first and the last address of a prefix are of one class. */
+bool address_prefix_uniform(const struct address *first, unsigned int bits);
 
 /* "192.0.2.1", "2001:db8::1" as by RFC 5952, without brackets. Returns ret. */
 const char *address_format(const struct address *a, char ret[ADDRESS_TEXT]);
