@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections: two sockets, what waits to be sent to each, a deadline. Bytes are
+ * read into one buffer of the process and go on at once; only what the other side
+ * does not take is kept, and then nothing more is read for it. An idle connection
+ * has no buffer at all.
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "proxy/proxy.h"
+
+#define SIOCOUTQ_ 0x5411 /* linux/sockios.h: bytes that were not acknowledged */
+#define RESET_LOOK_MS 10u
+/* Reads of one side before the others have their turn. */
+#define ROUNDS 4
+#define SMALL_READ 4096u
+
+struct poller {
+	uv_poll_t poll;
+	struct conn *c;
+	enum end end;
+};
+
+static void ready(uv_poll_t *poll, int status, int events);
+
+static void poller_closed(uv_handle_t *h)
+{
+	free(h->data);
+}
+
+static bool side_open(struct conn *c, enum end which, int fd)
+{
+	struct side *s = &c->side[which];
+	struct poller *p = calloc(1, sizeof(*p));
+	int one = 1;
+
+	*s = (struct side){.fd = -1};
+	if (!p || uv_poll_init(&c->px->loop, &p->poll, fd) < 0) {
+		free(p);
+		(void)close(fd);
+		return false;
+	}
+	/* Every byte goes on at once; urgent data is data like other data. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	p->c = c;
+	p->end = which;
+	p->poll.data = p;
+	s->poller = p;
+	s->fd = fd;
+	return true;
+}
+
+static void drop_out(struct conn *c, struct side *s)
+{
+	c->px->kept -= s->out_len - s->out_at;
+	free(s->out);
+	s->out = NULL;
+	s->out_len = s->out_at = 0;
+}
+
+static void side_close(struct conn *c, enum end which, bool reset)
+{
+	struct side *s = &c->side[which];
+	struct linger now = {1, 0};
+
+	if (s->fd < 0)
+		return;
+	drop_out(c, s);
+	uv_close((uv_handle_t *)&s->poller->poll, poller_closed);
+	if (reset)
+		(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	(void)close(s->fd);
+	*s = (struct side){.fd = -1};
+}
+
+static void timer_closed(uv_handle_t *h)
+{
+	struct conn *c = h->data;
+
+	free(c->in);
+	free(c);
+}
+
+static void timer_fired(uv_timer_t *t)
+{
+	struct conn *c = t->data;
+	uint64_t now = proxy_now(c->px);
+
+	if (c->deadline_ms == 0)
+		return;
+	if (now < c->deadline_ms)
+		(void)uv_timer_start(t, timer_fired, c->deadline_ms - now, 0);
+	else
+		c->ops->late(c);
+}
+
+void conn_deadline(struct conn *c, uint64_t ms, bool idle)
+{
+	c->idle_ms = idle ? ms : 0;
+	c->deadline_ms = ms ? proxy_now(c->px) + ms : 0;
+	if (ms)
+		(void)uv_timer_start(&c->timer, timer_fired, ms, 0);
+	else
+		(void)uv_timer_stop(&c->timer);
+}
+
+struct conn *conn_new(struct proxy *px, int fd, uint32_t how, const struct ops *ops)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		(void)close(fd);
+		return NULL;
+	}
+	c->px = px;
+	c->ops = ops;
+	c->how = how;
+	c->rule = -1;
+	c->id = ++px->last_id;
+	c->side[SERVER].fd = -1;
+	px->connections++;
+	c->next = px->first;
+	if (px->first)
+		px->first->prev = c;
+	px->first = c;
+	(void)uv_timer_init(&px->loop, &c->timer);
+	c->timer.data = c;
+	if (!side_open(c, CLIENT, fd)) {
+		conn_end(c, true);
+		return NULL;
+	}
+	return c;
+}
+
+bool conn_attach(struct conn *c, int fd)
+{
+	if (side_open(c, SERVER, fd))
+		return true;
+	conn_end(c, true);
+	return false;
+}
+
+void conn_detach(struct conn *c, bool reset)
+{
+	side_close(c, SERVER, reset);
+}
+
+void conn_end(struct conn *c, bool reset)
+{
+	if (c->gone)
+		return;
+	c->gone = true;
+	conn_closed(c);
+	dial_cancel(c);
+	exchange_free(c->exchange);
+	c->exchange = NULL;
+	if (c->name)
+		names_drop(&c->px->names, c->name, proxy_now(c->px));
+	side_close(c, CLIENT, reset);
+	side_close(c, SERVER, reset);
+	c->px->connections--;
+	*(c->prev ? &c->prev->next : &c->px->first) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	uv_close((uv_handle_t *)&c->timer, timer_closed);
+}
+
+static size_t wanted(struct conn *c, enum end which)
+{
+	const struct side *s = &c->side[which];
+
+	return s->fd < 0 || s->ended || s->broken ? 0 : c->ops->want(c, which);
+}
+
+static void update_side(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+
+	if (s->fd < 0)
+		return;
+	int mask = (s->hung ? 0 : UV_PRIORITIZED) | (wanted(c, which) ? UV_READABLE : 0) |
+		   (s->out_len > s->out_at ? UV_WRITABLE : 0);
+	if (mask == s->mask)
+		return;
+	s->mask = mask;
+	if (mask)
+		(void)uv_poll_start(&s->poller->poll, mask, ready);
+	else
+		(void)uv_poll_stop(&s->poller->poll);
+}
+
+void conn_update(struct conn *c)
+{
+	if (c->gone)
+		return;
+	update_side(c, CLIENT);
+	update_side(c, SERVER);
+}
+
+static void moved(struct conn *c)
+{
+	if (c->idle_ms)
+		c->deadline_ms = proxy_now(c->px) + c->idle_ms;
+}
+
+static void side_broken(struct conn *c, enum end which)
+{
+	c->side[which].broken = true;
+	drop_out(c, &c->side[which]);
+	c->ops->broken(c, which);
+}
+
+/* What could not be sent is lost; what it sent before may still be there to be read. */
+static void side_deaf(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+
+	s->deaf = true;
+	drop_out(c, s);
+	if (s->ended)
+		side_broken(c, which);
+}
+
+static void shut_now(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+
+	s->shut_wish = false;
+	if (!s->shut && !s->deaf && s->fd >= 0)
+		(void)shutdown(s->fd, SHUT_WR); /* fails only if it is reset, which reading tells */
+	s->shut = true;
+}
+
+static void send_out(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+
+	while (s->out_at < s->out_len) {
+		ssize_t n = RETRY_EINTR(send(s->fd, s->out + s->out_at, s->out_len - s->out_at,
+					     MSG_NOSIGNAL | MSG_DONTWAIT));
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0) {
+			side_deaf(c, which);
+			return;
+		}
+		s->out_at += (size_t)n;
+		c->px->kept -= (size_t)n;
+		moved(c);
+	}
+	drop_out(c, s);
+	if (s->shut_wish)
+		shut_now(c, which);
+	if (c->ops->taken)
+		c->ops->taken(c, which);
+}
+
+/* Keeps what was not taken. Bounded: nothing is read for a side that has something here. */
+static bool keep_out(struct conn *c, struct side *s, const char *p, size_t n)
+{
+	size_t rest = s->out_len - s->out_at;
+	char *room = malloc(rest + n);
+
+	if (!room) {
+		conn_end(c, true);
+		return false;
+	}
+	if (rest)
+		memcpy(room, s->out + s->out_at, rest);
+	memcpy(room + rest, p, n);
+	free(s->out);
+	s->out = room;
+	s->out_at = 0;
+	s->out_len = rest + n;
+	c->px->kept += n;
+	return true;
+}
+
+bool conn_send(struct conn *c, enum end to, const void *p, size_t n)
+{
+	struct side *s = &c->side[to];
+	size_t sent = 0;
+
+	if (c->gone)
+		return false;
+	if (s->deaf || s->broken || s->fd < 0)
+		return true;
+	while (s->out_len == s->out_at && sent < n) {
+		ssize_t some = RETRY_EINTR(
+			send(s->fd, (const char *)p + sent, n - sent, MSG_NOSIGNAL | MSG_DONTWAIT));
+		if (some < 0 && errno != EAGAIN) {
+			side_deaf(c, to);
+			return !c->gone;
+		}
+		if (some < 0)
+			break;
+		sent += (size_t)some;
+	}
+	return sent == n || keep_out(c, s, (const char *)p + sent, n - sent);
+}
+
+void conn_shut(struct conn *c, enum end to)
+{
+	struct side *s = &c->side[to];
+
+	if (s->out_len > s->out_at)
+		s->shut_wish = true;
+	else
+		shut_now(c, to);
+}
+
+static void read_side(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t most = wanted(c, which);
+		size_t room = c->px->kept < MAX_KEPT_BYTES_SOFT ? MAX_RELAY_BYTES : SMALL_READ;
+		if (most == 0)
+			return;
+		if (most > room)
+			most = room;
+		ssize_t n = RETRY_EINTR(recv(s->fd, c->px->scratch, most, MSG_DONTWAIT));
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0 || (n == 0 && s->deaf)) {
+			side_broken(c, which);
+			return;
+		}
+		moved(c);
+		if (n == 0) {
+			s->ended = true;
+			c->ops->eof(c, which);
+			return;
+		}
+		*(which == CLIENT ? &c->up : &c->down) += (uint64_t)n;
+		c->ops->data(c, which, c->px->scratch, (size_t)n);
+		if (c->gone || (size_t)n < most)
+			return;
+	}
+}
+
+/* Nothing is read here now, so that a reset or hang-up is all there can be. */
+static void side_hung(struct conn *c, enum end which, bool error)
+{
+	struct side *s = &c->side[which];
+
+	s->hung = true;
+	if (s->ended && error)
+		side_broken(c, which);
+	else if (!s->ended && which == CLIENT && c->ops->waits)
+		conn_end(c, true);
+}
+
+static void ready(uv_poll_t *poll, int status, int events)
+{
+	struct poller *p = poll->data;
+	struct conn *c = p->c;
+	struct side *s = &c->side[p->end];
+
+	if (status < 0) { /* POLLERR: the loop has stopped the handle */
+		s->mask = 0;
+		events |= UV_READABLE | UV_WRITABLE;
+	}
+	if ((events & UV_WRITABLE) && s->out_len > s->out_at)
+		send_out(c, p->end);
+	if (!c->gone && (events & (UV_READABLE | UV_PRIORITIZED))) {
+		if (wanted(c, p->end))
+			read_side(c, p->end);
+		else if (status < 0 || (events & UV_PRIORITIZED))
+			side_hung(c, p->end, status < 0);
+	}
+	conn_update(c);
+}
+
+static size_t want_nothing(struct conn *c, enum end from)
+{
+	(void)c;
+	(void)from;
+	return 0;
+}
+
+static void end_plainly(struct conn *c)
+{
+	conn_end(c, false);
+}
+
+static void end_broken(struct conn *c, enum end from)
+{
+	(void)from;
+	conn_end(c, true);
+}
+
+static void no_data(struct conn *c, enum end from, const char *p, size_t n)
+{
+	(void)c;
+	(void)from;
+	(void)p;
+	(void)n;
+}
+
+static void no_eof(struct conn *c, enum end from)
+{
+	(void)from;
+	conn_end(c, false);
+}
+
+/* After the last answer: closing with bytes unread would reset it away. */
+static size_t want_waste(struct conn *c, enum end from)
+{
+	return from == CLIENT && c->up < MAX_RELAY_BYTES * 16 ? MAX_RELAY_BYTES : 0;
+}
+
+static const struct ops finishing = {
+	.want = want_waste,
+	.data = no_data,
+	.eof = no_eof,
+	.broken = end_broken,
+	.late = end_plainly,
+};
+
+void conn_finish(struct conn *c)
+{
+	if (c->gone)
+		return;
+	conn_closed(c);
+	c->up = 0;
+	conn_detach(c, true);
+	c->ops = &finishing;
+	conn_shut(c, CLIENT);
+	conn_deadline(c, LINGER_MS, false);
+	if (c->side[CLIENT].ended && c->side[CLIENT].shut)
+		conn_end(c, false);
+	conn_update(c);
+}
+
+static void look_again(struct conn *c);
+
+static const struct ops resetting = {
+	.want = want_nothing,
+	.data = no_data,
+	.eof = no_eof,
+	.broken = end_broken,
+	.late = look_again,
+};
+
+static void look_again(struct conn *c)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct side *s = &c->side[i];
+		int left = 0;
+		if (s->fd < 0 || s->broken || s->deaf)
+			continue;
+		if (s->out_len > s->out_at || (ioctl(s->fd, SIOCOUTQ_, &left) == 0 && left > 0)) {
+			if (c->idle_ms++ * RESET_LOOK_MS >= LINGER_MS)
+				break;
+			c->deadline_ms = proxy_now(c->px) + RESET_LOOK_MS;
+			(void)uv_timer_start(&c->timer, timer_fired, RESET_LOOK_MS, 0);
+			conn_update(c);
+			return;
+		}
+	}
+	conn_end(c, true);
+}
+
+void conn_reset_after(struct conn *c, enum end to)
+{
+	if (c->gone)
+		return;
+	if (c->side[other_end(to)].fd >= 0)
+		side_close(c, other_end(to), true);
+	c->ops = &resetting;
+	c->idle_ms = 0; /* counts looks from now on */
+	look_again(c);
+}
+
+bool conn_keep(struct conn *c, const char *p, size_t n, size_t most)
+{
+	if (n > most - c->in_len)
+		return false;
+	if (c->in_len + n > c->in_room) {
+		size_t room = c->in_room ? c->in_room : 1024;
+		while (room < c->in_len + n)
+			room *= 2;
+		char *in = realloc(c->in, room);
+		if (!in)
+			return false;
+		c->in = in;
+		c->in_room = room;
+	}
+	memcpy(c->in + c->in_len, p, n);
+	c->in_len += n;
+	return true;
+}
+
+void conn_drop_kept(struct conn *c, size_t n)
+{
+	c->in_len -= n;
+	if (c->in_len) {
+		memmove(c->in, c->in + n, c->in_len);
+		return;
+	}
+	free(c->in);
+	c->in = NULL;
+	c->in_room = 0;
+}
+
+void conn_say(struct conn *c, enum egress_event_kind kind, enum egress_reason reason, int rule,
+	      const struct address *address)
+{
+	struct egress_event ev = {
+		.kind = kind,
+		.how = c->how,
+		.reason = reason,
+		.rule = rule,
+		.port = c->port,
+		.id = c->id,
+		.up = kind == EGRESS_CLOSE ? c->up : 0,
+		.down = kind == EGRESS_CLOSE ? c->down : 0,
+	};
+
+	memcpy(ev.host, c->host.text, sizeof(ev.host));
+	if (address && address->family)
+		(void)address_format(address, ev.address);
+	control_send(&c->px->control, &ev);
+}
+
+void conn_opened(struct conn *c)
+{
+	c->opened = true;
+	conn_say(c, EGRESS_ALLOW, EGRESS_WHY_RULE, c->rule, &c->address);
+}
+
+void conn_closed(struct conn *c)
+{
+	if (c->opened)
+		conn_say(c, EGRESS_CLOSE, EGRESS_WHY_RULE, c->rule, &c->address);
+	c->opened = false;
+}
+
+void conn_close_all(struct proxy *px)
+{
+	for (struct conn *c = px->first; c; c = c->next)
+		conn_closed(c);
+}
+
+bool conn_allowed(struct conn *c, enum egress_reason *ret_reason)
+{
+	struct egress_verdict v = egress_match_name(&c->px->set, &c->host, c->port);
+
+	if (c->host.kind != HOST_NAME)
+		c->address = c->host.addr;
+	c->rule = v.rule;
+	c->local = v.allow && v.local;
+	*ret_reason = v.reason;
+	if (!v.allow)
+		conn_say(c, EGRESS_DENY, v.reason, v.rule,
+			 c->host.kind == HOST_NAME ? NULL : &c->host.addr);
+	return v.allow;
+}

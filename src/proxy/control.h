@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptor 4: first the table of listeners, then events. Never blocks: while the
+ * supervisor does not read, MAX_EVENTS wait, and more are counted and lost.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "egress/event.h"
+#include "egress/set.h"
+
+#define MAX_EVENTS 1024u /* 350 bytes each */
+/* Listeners: DNS (2), HTTP, SOCKS, redirect (2), and one or two for each local port. */
+#define MAX_LISTENERS (2u * MAX_EGRESS_LOCALS + 16u)
+
+struct control {
+	uv_poll_t poll;
+	int fd;
+	struct egress_event *v; /* ring of MAX_EVENTS */
+	uint32_t first, count;
+	uint64_t lost;
+};
+
+struct control_table {
+	struct egress_listener v[MAX_LISTENERS];
+	int fds[MAX_LISTENERS];
+	size_t n;
+};
+
+/* Reads the whole table from a blocking socket. Whatever is wrong with it is INTERNAL. */
+NODISCARD int control_read_table(int fd, struct control_table *ret, struct err *e);
+
+/* From now on in the loop; it stops when the other end is closed or says anything. */
+NODISCARD int control_start(struct control *c, uv_loop_t *loop, int fd, struct err *e);
+void control_send(struct control *c, const struct egress_event *ev);
+/* The loop has ended: what is left goes out, at most for CONTROL_LAST_MS. */
+#define CONTROL_LAST_MS 300
+void control_finish(struct control *c);

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request in absolute form and its response, over a connection of its own to
+ * the server. So no byte of one request can become part of another: what follows a
+ * request on the client's connection is read as a new one, and judged anew.
+ *
+ * The part of the body that came with the head is checked before anything is
+ * dialled. Later parts go on as they were checked; a fault in one resets both sides.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "proxy/proxy.h"
+
+#define MAX_INTERIM 16 /* 1xx responses before the response */
+
+struct exchange {
+	struct buf first; /* head and checked body, as they go to the server */
+	enum http_body body;
+	uint64_t left; /* HTTP_BODY_LENGTH */
+	struct http_chunks chunks;
+	bool sent_all; /* the request is complete */
+	bool to_head, client_keeps, old_client;
+	/* the response */
+	struct buf head;
+	bool answered; /* its head went to the client */
+	bool keep;
+	unsigned int interim;
+	enum http_body reply;
+	uint64_t reply_left;
+	struct http_chunks reply_chunks;
+};
+
+void exchange_free(struct exchange *x)
+{
+	if (!x)
+		return;
+	buf_release(&x->first);
+	buf_release(&x->head);
+	free(x);
+}
+
+static void fail(struct conn *c, unsigned int status, const char *why)
+{
+	struct exchange *x = c->exchange;
+
+	if (x->answered) {
+		conn_reset_after(c, CLIENT);
+		return;
+	}
+	conn_detach(c, true);
+	if (status == 400)
+		conn_say(c, EGRESS_DENY, EGRESS_WHY_MALFORMED, -1, NULL);
+	answer_bad(c, status, why);
+}
+
+/* The response is complete: the next request, or the end. */
+static void done(struct conn *c)
+{
+	struct exchange *x = c->exchange;
+	bool keep = x->keep && x->sent_all;
+
+	conn_detach(c, !x->sent_all);
+	conn_closed(c);
+	exchange_free(x);
+	c->exchange = NULL;
+	if (keep)
+		http_next(c);
+	else
+		conn_finish(c);
+}
+
+/* Counts the well-formed part of n bytes of the request's body in *ret_used. */
+static bool take_body(struct exchange *x, const char *p, size_t n, size_t *ret_used,
+		      struct http_bad *bad)
+{
+	*ret_used = 0;
+	switch (x->body) {
+	case HTTP_BODY_LENGTH:
+		*ret_used = n < x->left ? n : (size_t)x->left;
+		x->left -= *ret_used;
+		x->sent_all = x->left == 0;
+		return true;
+	case HTTP_BODY_CHUNKED:;
+		enum http_verdict v = http_chunks_feed(&x->chunks, p, n, ret_used, bad);
+		x->sent_all = v == HTTP_DONE;
+		return v != HTTP_BAD;
+	case HTTP_BODY_NONE:
+	case HTTP_BODY_CLOSE:
+		x->sent_all = true;
+	}
+	return true;
+}
+
+static size_t want(struct conn *c, enum end from)
+{
+	const struct exchange *x = c->exchange;
+	const struct side *to = &c->side[other_end(from)];
+
+	if (to->out_len > to->out_at)
+		return 0;
+	if (from == CLIENT) {
+		if (x->sent_all)
+			return 0;
+		/* What follows a chunked body is kept in c->in, which takes a head. */
+		if (x->body == HTTP_BODY_CHUNKED)
+			return MAX_HEAD_BYTES;
+		return x->left < MAX_RELAY_BYTES ? (size_t)x->left : MAX_RELAY_BYTES;
+	}
+	if (!x->answered)
+		return MAX_HEAD_BYTES - x->head.n;
+	if (x->reply == HTTP_BODY_LENGTH && x->reply_left < MAX_RELAY_BYTES)
+		return (size_t)x->reply_left;
+	return MAX_RELAY_BYTES;
+}
+
+static void request_data(struct conn *c, const char *p, size_t n)
+{
+	struct exchange *x = c->exchange;
+	struct http_bad bad;
+	size_t used;
+
+	if (!take_body(x, p, n, &used, &bad)) {
+		fail(c, 400, bad.why);
+		return;
+	}
+	if (used < n && !conn_keep(c, p + used, n - used, MAX_HEAD_BYTES)) {
+		conn_end(c, true);
+		return;
+	}
+	(void)conn_send(c, SERVER, p, used);
+}
+
+static void reply_body(struct conn *c, const char *p, size_t n)
+{
+	struct exchange *x = c->exchange;
+	struct http_bad bad;
+	size_t used = n;
+	bool over = false;
+
+	switch (x->reply) {
+	case HTTP_BODY_NONE:
+		used = 0;
+		over = true;
+		break;
+	case HTTP_BODY_LENGTH:
+		used = n < x->reply_left ? n : (size_t)x->reply_left;
+		x->reply_left -= used;
+		over = x->reply_left == 0;
+		break;
+	case HTTP_BODY_CHUNKED:;
+		enum http_verdict v = http_chunks_feed(&x->reply_chunks, p, n, &used, &bad);
+		if (v == HTTP_BAD) {
+			conn_reset_after(c, CLIENT);
+			return;
+		}
+		over = v == HTTP_DONE;
+		break;
+	case HTTP_BODY_CLOSE:
+		break;
+	}
+	if ((used == 0 || conn_send(c, CLIENT, p, used)) && over)
+		done(c);
+}
+
+/* Nothing of a response is believed that could make two of it at the client. */
+static bool take_reply_head(struct conn *c, const struct http_head *h)
+{
+	struct exchange *x = c->exchange;
+	AUTO_BUF out = BUF_INIT(2 * MAX_HEAD_BYTES);
+	bool final = h->status / 100 != 1;
+
+	if (h->status == 101 || (!final && ++x->interim > MAX_INTERIM)) {
+		fail(c, 502, "the server's answer is not one to this request");
+		return false;
+	}
+	if (x->old_client && (!final || h->body == HTTP_BODY_CHUNKED)) {
+		if (!final)
+			return true;
+		fail(c, 502, "the server answers HTTP/1.0 with chunks");
+		return false;
+	}
+	if (final) {
+		x->keep = x->client_keeps && h->body != HTTP_BODY_CLOSE && x->sent_all;
+		x->reply = h->body;
+		x->reply_left = h->length;
+		x->answered = true;
+	}
+	http_response_write(h, x->keep, &out);
+	if (out.failed) {
+		x->answered = false;
+		fail(c, 502, "the server's head is too long");
+		return false;
+	}
+	return conn_send(c, CLIENT, out.p, out.n);
+}
+
+static void reply_data(struct conn *c, const char *p, size_t n)
+{
+	struct exchange *x = c->exchange;
+	struct http_head h;
+	struct http_bad bad;
+
+	if (x->answered) {
+		reply_body(c, p, n);
+		return;
+	}
+	if (buf_add(&x->head, p, n) < 0) {
+		fail(c, 502, "the server's head is too long");
+		return;
+	}
+	AUTO_BUF head = take_buf(&x->head);
+	size_t at = 0;
+	while (!x->answered) {
+		switch (http_response_parse(head.p + at, head.n - at, x->to_head, &h, &bad)) {
+		case HTTP_BAD:
+			fail(c, 502, bad.why);
+			return;
+		case HTTP_MORE:
+			if (buf_add(&x->head, head.p + at, head.n - at) < 0)
+				conn_end(c, true);
+			return;
+		case HTTP_DONE:
+			break;
+		}
+		if (!take_reply_head(c, &h))
+			return;
+		at += h.bytes;
+	}
+	reply_body(c, head.p + at, head.n - at);
+}
+
+static void data(struct conn *c, enum end from, const char *p, size_t n)
+{
+	if (from == CLIENT)
+		request_data(c, p, n);
+	else
+		reply_data(c, p, n);
+}
+
+static void eof(struct conn *c, enum end from)
+{
+	const struct exchange *x = c->exchange;
+
+	if (from == CLIENT) /* in the middle of a body */
+		conn_end(c, true);
+	else if (!x->answered)
+		fail(c, 502, "the server ended without an answer");
+	else if (x->reply == HTTP_BODY_CLOSE)
+		done(c);
+	else /* cut off; the client sees that by its length */
+		conn_finish(c);
+}
+
+static void broken(struct conn *c, enum end from)
+{
+	if (from == CLIENT)
+		conn_end(c, true);
+	else
+		fail(c, 502, "the server broke the connection off");
+}
+
+static void late(struct conn *c)
+{
+	fail(c, 504, "the server took too long");
+}
+
+static const struct ops ops = {
+	.want = want,
+	.data = data,
+	.eof = eof,
+	.broken = broken,
+	.late = late,
+};
+
+static void dialled(struct conn *c, const struct dial_end *end)
+{
+	struct exchange *x = c->exchange;
+
+	if (end->what == DIAL_DENIED) {
+		answer_denied(c, end->reason, end->rule);
+		return;
+	}
+	if (end->what != DIAL_GOOD) {
+		answer_failed(c, end);
+		return;
+	}
+	conn_opened(c);
+	c->ops = &ops;
+	conn_deadline(c, EXCHANGE_IDLE_MS, true);
+	AUTO_BUF first = take_buf(&x->first);
+	(void)conn_send(c, SERVER, first.p, first.n);
+}
+
+/* Moves the head and what is there of the body from c->in to what will be sent. */
+static bool take_request(struct conn *c, const struct http_head *h, struct exchange *x)
+{
+	char authority[HOST_PORT_TEXT];
+	struct http_bad bad;
+	size_t used;
+
+	x->first = BUF_INIT(3 * MAX_HEAD_BYTES);
+	x->head = BUF_INIT(MAX_HEAD_BYTES);
+	x->body = h->body;
+	x->left = h->length;
+	x->reply_chunks.response = true;
+	x->to_head = http_text_is(h->method, "HEAD");
+	x->client_keeps = h->keep_alive;
+	x->old_client = h->minor == 0;
+	(void)host_port_format(&c->host, c->port, authority);
+	if (c->port == 80) /* as clients write it */
+		authority[strlen(authority) - 3] = '\0';
+	http_request_write(h, authority, &x->first);
+	if (!take_body(x, c->in + h->bytes, c->in_len - h->bytes, &used, &bad)) {
+		conn_say(c, EGRESS_DENY, EGRESS_WHY_MALFORMED, -1, NULL);
+		answer_bad(c, bad.status, bad.why);
+		return false;
+	}
+	(void)buf_add(&x->first, c->in + h->bytes, used);
+	if (x->first.failed) {
+		conn_end(c, true);
+		return false;
+	}
+	conn_drop_kept(c, h->bytes + used); /* h is of no use any more */
+	return true;
+}
+
+void exchange_start(struct conn *c, const struct http_head *h)
+{
+	enum egress_reason reason;
+	struct exchange *x = NULL;
+
+	if (!conn_allowed(c, &reason)) {
+		answer_denied(c, reason, c->rule);
+		return;
+	}
+	x = calloc(1, sizeof(*x));
+	if (!x) {
+		conn_end(c, true);
+		return;
+	}
+	c->exchange = x;
+	if (!take_request(c, h, x))
+		return;
+	c->ops = &ops_waiting;
+	conn_deadline(c, 0, false);
+	dial_start(c, dialled);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandglass-proxy: the only way out of a sandbox. Takes the rules (descriptor 3)
+ * and listening sockets (descriptor 4), confines itself, and serves until
+ * descriptor 4 is closed. Started by sandglass, not by people.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "proxy/confine.h"
+#include "proxy/proxy.h"
+
+/* Descriptors beside connections: listeners, resolver, loop. */
+#define OTHER_FDS 200u
+#define STATUS_FAILED 125
+
+static int read_set(struct egress_set *ret, struct err *e)
+{
+	struct stat st;
+	int seals = fcntl(EGRESS_FD_SET, F_GET_SEALS);
+	int wanted = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+
+	if (seals < 0 || (seals & wanted) != wanted || fstat(EGRESS_FD_SET, &st) < 0)
+		return err_set(
+			e, ERR_INTERNAL,
+			"descriptor 3 is no sealed set of rules: sandglass starts this program");
+	if (st.st_size <= 0 || st.st_size > (off_t)MAX_EGRESS_BYTES)
+		return err_set(e, ERR_INTERNAL, "descriptor 3 holds no set of rules");
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, EGRESS_FD_SET, 0);
+	if (p == MAP_FAILED)
+		return err_sys(e, "descriptor 3");
+	int rc = egress_set_decode(p, (size_t)st.st_size, ret, e);
+	(void)munmap(p, (size_t)st.st_size);
+	(void)close(EGRESS_FD_SET);
+	return rc;
+}
+
+/* As many descriptors as may be: two for each connection. Returns how many connections that is. */
+static size_t raise_limit(void)
+{
+	struct rlimit now;
+	struct rlimit want = {OTHER_FDS + 2 * MAX_CONNECTIONS, OTHER_FDS + 2 * MAX_CONNECTIONS};
+
+	if (setrlimit(RLIMIT_NOFILE, &want) < 0 && getrlimit(RLIMIT_NOFILE, &now) == 0) {
+		now.rlim_cur = now.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &now); /* what is there is read below */
+	}
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur <= OTHER_FDS + 2)
+		return 1;
+	size_t most = (size_t)(now.rlim_cur - OTHER_FDS) / 2;
+	return most < MAX_CONNECTIONS ? most : MAX_CONNECTIONS;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int *x = a;
+	const int *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int keep_only(const struct control_table *t, struct err *e)
+{
+	int keep[MAX_LISTENERS + 1] = {EGRESS_FD_CONTROL};
+
+	memcpy(keep + 1, t->fds, t->n * sizeof(int));
+	qsort(keep, t->n + 1, sizeof(int), by_number);
+	return confine_descriptors(keep, (int)t->n + 1, e);
+}
+
+/* Signals of a terminal are for sandglass, which closes descriptor 4 when it is done. */
+static void ignore_signals(void)
+{
+	static const int ignored[] = {SIGPIPE, SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTOU, SIGTTIN};
+	struct sigaction sa = {.sa_handler = SIG_IGN};
+
+	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
+		(void)sigaction(ignored[i], &sa, NULL);
+}
+
+static int set_up(struct proxy *px, struct control_table *t, int parent, struct err *e)
+{
+	uint64_t seed = 0;
+
+	px->most = raise_limit();
+	if (read_set(&px->set, e) < 0 || control_read_table(EGRESS_FD_CONTROL, t, e) < 0 ||
+	    keep_only(t, e) < 0)
+		return -1;
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		return err_sys(e, "getrandom");
+	px->scratch = malloc(MAX_RELAY_BYTES);
+	if (!px->scratch || uv_loop_init(&px->loop) < 0)
+		return err_set(e, ERR_INTERNAL, "no memory for the loop");
+	if (names_init(&px->names, seed, e) < 0 || resolver_new(&px->loop, &px->resolver, e) < 0)
+		return -1;
+	/* No foreign byte was read up to here, and none is without this. */
+	if (confine(parent, e) < 0)
+		return -1;
+	if (control_start(&px->control, &px->loop, EGRESS_FD_CONTROL, e) < 0)
+		return -1;
+	return listen_start(px, t->v, t->fds, t->n, e);
+}
+
+int main(int argc, char **argv)
+{
+	static struct proxy px;
+	static struct control_table table;
+	struct egress_event ready = {.kind = EGRESS_READY, .rule = -1};
+	struct err e = {.code = ERR_NONE};
+	int parent = getppid();
+
+	(void)argv;
+	ignore_signals();
+	if (argc > 1)
+		(void)err_set(&e, ERR_INTERNAL, "no arguments: sandglass starts this program");
+	if (argc > 1 || set_up(&px, &table, parent, &e) < 0) {
+		(void)fprintf(stderr, "sandglass-proxy: %s: %s\n", err_code_name(e.code), e.msg);
+		return STATUS_FAILED;
+	}
+	control_send(&px.control, &ready);
+	(void)uv_run(&px.loop, UV_RUN_DEFAULT);
+	conn_close_all(&px);
+	control_finish(&px.control);
+	return 0; /* the kernel closes what is open */
+}
