@@ -39,7 +39,8 @@ struct core {
 /* report.c: to the front. Async-signal-safe. */
 void report_send(const struct report *r);
 _Noreturn void core_die(enum stage stage, int sys, const char *text);
-void report_pty(int master_fd);
+/* With n descriptors, at most MAX_REPORT_SOCKETS. */
+void report_fds(const struct report *r, const int *fds, size_t n);
 
 /* ns.c */
 void ns_enter_ids(const struct core *c);
@@ -50,6 +51,9 @@ void ns_end_net(struct core *c);
 void ns_begin_names(void); /* cgroup and ipc namespaces */
 void ns_set_names(const struct core *c);
 void ns_new_keyring(void);
+
+/* egress.c: with PLAN_EGRESS, in our network namespace while we have our capabilities. */
+void egress_open(struct core *c);
 
 /* mount.c, devices.c: build the root and step into it. */
 /* Before the plan is there: what every sandbox has. Not attached yet, where it is no part of the system. */

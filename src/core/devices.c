@@ -144,6 +144,6 @@ void devices_open_pty(struct core *c)
 	/* We lead the session: a command whose parent is not in it could not be stopped by a key. */
 	if (c->pty_slave < 0 || ioctl(c->pty_slave, TIOCSCTTY, 0) < 0)
 		core_die(STAGE_PTY, errno, "open the pty");
-	report_pty(master);
+	report_fds(&(const struct report){.kind = REPORT_PTY}, &master, 1);
 	(void)close(master);
 }

@@ -50,6 +50,7 @@ struct init {
 	uint64_t deadline_ms; /* of the phase */
 	struct watch watch;
 	bool more; /* children that have ended are still to be reaped */
+	bool has_tty, has_egress; /* what the command cannot start without is ready */
 };
 
 /* Reaped in one turn: a tree that ends and starts processes without end must not hold us up. */
@@ -189,7 +190,7 @@ static void on_order(struct init *in)
 		return;
 	switch ((enum order_kind)o.kind) {
 	case ORDER_SIGNAL:
-		if (!in->tool_done)
+		if (in->tool && !in->tool_done)
 			(void)kill(in->tool, (int)o.value);
 		break;
 	case ORDER_END:
@@ -206,8 +207,13 @@ static void on_order(struct init *in)
 		in->held = o.kind == ORDER_STOP;
 		signal_all(in, in->held ? SIGSTOP : SIGCONT);
 		break;
-	case ORDER_PLAN:
 	case ORDER_TTY:
+		in->has_tty = true;
+		break;
+	case ORDER_EGRESS:
+		in->has_egress = true;
+		break;
+	case ORDER_PLAN:
 		break;
 	}
 }
@@ -323,10 +329,27 @@ static _Noreturn void loop(struct init *in, int signal_fd)
 #define spawn_fork() vfork()
 #endif
 
+/* Until the front has made ready what the command finds, or wants the end of it all. */
+static void wait_for_front(struct init *in)
+{
+	struct pollfd fd = {.fd = CORE_FD_CTL, .events = POLLIN};
+
+	in->has_tty = in->c->pty_slave < 0;
+	in->has_egress = !(in->c->p->n.flags & PLAN_EGRESS);
+	while ((!in->has_tty || !in->has_egress) && in->phase == PHASE_RUN) {
+		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+			_exit(125);
+		on_order(in);
+	}
+	if (in->phase != PHASE_RUN) { /* nothing was started: as if it had ended at once */
+		in->status = SIGKILL;
+		finish(in);
+	}
+}
+
 static _Noreturn void start(struct init *in)
 {
 	struct core *c = in->c;
-	struct order first;
 	sigset_t mask;
 
 	(void)sigfillset(&mask);
@@ -339,10 +362,9 @@ static _Noreturn void start(struct init *in)
 
 	bool open = c->p->n.flags & PLAN_BARE; /* full access */
 	c->landlock_abi = open ? 0 : landlock_version();
+	wait_for_front(in);
 	in->wall_ms = after(c->p->n.wall_ms);
 	in->watch.next_ms = !open && watch_needed(c) ? after(WATCH_FIRST_MS) : NEVER;
-	if (c->pty_slave >= 0) /* until ORDER_TTY, or whatever else is the front's will */
-		(void)!recv(CORE_FD_CTL, &first, sizeof(first), MSG_PEEK);
 	in->tool = spawn_fork();
 	if (in->tool < 0)
 		core_die(STAGE_FORK, errno, "fork");

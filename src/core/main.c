@@ -97,12 +97,14 @@ static void wait_for_start(struct plan_numbers *ret)
 /* What was built on already. */
 static bool is_same(const struct plan_numbers *a, const struct plan_numbers *b)
 {
+	const uint32_t same = PLAN_ROOT | PLAN_SESSION | PLAN_EGRESS;
+
 	return a->uid == b->uid && a->gid == b->gid && a->outer_uid == b->outer_uid &&
 	       a->outer_gid == b->outer_gid && a->disk_bytes == b->disk_bytes &&
 	       a->inodes == b->inodes && a->shm_bytes == b->shm_bytes &&
 	       a->inotify_instances == b->inotify_instances &&
 	       a->inotify_watches == b->inotify_watches &&
-	       (a->flags & (PLAN_ROOT | PLAN_SESSION)) == (b->flags & (PLAN_ROOT | PLAN_SESSION));
+	       (a->flags & same) == (b->flags & same);
 }
 
 static _Noreturn void run_init(struct core *c, struct plan *plan, bool joins)
@@ -149,6 +151,8 @@ static _Noreturn void run_init(struct core *c, struct plan *plan, bool joins)
 	mount_build_more(c);
 	if (!joins)
 		ns_end_net(c);
+	if (plan->n.flags & PLAN_EGRESS)
+		egress_open(c);
 	mount_pivot(c);
 	if (plan->n.flags & PLAN_TTY)
 		devices_open_pty(c);

@@ -27,26 +27,25 @@ _Noreturn void core_die(enum stage stage, int sys, const char *text)
 	_exit(125);
 }
 
-void report_pty(int master_fd)
+void report_fds(const struct report *r, const int *fds, size_t n)
 {
-	struct report r = {.kind = REPORT_PTY};
-	struct iovec iov = {.iov_base = &r, .iov_len = sizeof(r)};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)r, .iov_len = sizeof(*r)};
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(MAX_REPORT_SOCKETS * sizeof(int))];
 	} control = {0};
 	struct msghdr m = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control),
+		.msg_controllen = CMSG_SPACE(n * sizeof(int)),
 	};
 
 	control.head.cmsg_level = SOL_SOCKET;
 	control.head.cmsg_type = SCM_RIGHTS;
-	control.head.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.head), &master_fd, sizeof(int));
+	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(&control.head), fds, n * sizeof(int));
 	while (sendmsg(CORE_FD_CTL, &m, MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
-			core_die(STAGE_PTY, errno, "hand over the pty");
+			core_die(STAGE_PTY, errno, "hand over descriptors");
 }

@@ -66,6 +66,9 @@ bool plan_numbers_fit(const struct plan_numbers *n)
 {
 	if (n->flags & ~PLAN_FLAGS_ALL)
 		return false;
+	/* It needs a network of its own; a session's was made with the session. */
+	if ((n->flags & PLAN_EGRESS) && (n->flags & (PLAN_BARE | PLAN_LANDLOCK | PLAN_SESSION)))
+		return false;
 	if (n->flags & PLAN_BARE)
 		return true;
 	/*
@@ -134,6 +137,44 @@ static int cgroup_decode(const struct cursor *c, struct plan_cgroup *ret)
 	return head[0] < CGROUP_ROLES && head[1] == 0 && is_path(ret->dir) ? 0 : -1;
 }
 
+static bool prefix_fits(const struct plan_prefix *p)
+{
+	unsigned int most = p->family == 4 ? 32 : 128;
+
+	if ((p->family != 4 && p->family != 6) || p->bits > most)
+		return false;
+	for (unsigned int bit = p->bits; bit < 8 * sizeof(p->addr); bit++)
+		if (p->addr[bit / 8] & (0x80u >> bit % 8))
+			return false;
+	return true;
+}
+
+static int egress_decode(const struct cursor *c, struct plan_egress *ret)
+{
+	struct record_egress r;
+
+	if (c->bytes < sizeof(r))
+		return -1;
+	memcpy(&r, c->payload, sizeof(r));
+	if (r.port_count > MAX_PLAN_PORTS || r.prefix_count > MAX_PLAN_PREFIXES)
+		return -1;
+	size_t ports = r.port_count * sizeof(*ret->ports);
+	if (c->bytes != sizeof(r) + ports + r.prefix_count * sizeof(*ret->prefixes))
+		return -1;
+	memcpy(ret->ports, c->payload + sizeof(r), ports);
+	ret->port_count = r.port_count;
+	/* Bytes only: it lies wherever it is. */
+	ret->prefixes = (const void *)(c->payload + sizeof(r) + ports);
+	ret->prefix_count = r.prefix_count;
+	for (size_t i = 0; i < ret->port_count; i++)
+		if (!ret->ports[i] || (i && ret->ports[i] <= ret->ports[i - 1]))
+			return -1;
+	for (size_t i = 0; i < ret->prefix_count; i++)
+		if (!prefix_fits(&ret->prefixes[i]))
+			return -1;
+	return 0;
+}
+
 static int single_string(const struct cursor *c, const char **slot)
 {
 	if (*slot)
@@ -155,6 +196,7 @@ static int count_records(struct cursor c, const struct plan_header *h, size_t co
 		[REC_MOUNT] = MAX_PLAN_MOUNTS,
 		[REC_ARG] = MAX_PLAN_STRINGS,
 		[REC_ENV] = MAX_PLAN_STRINGS,
+		[REC_EGRESS] = 1,
 	};
 	uint32_t last = 0;
 
@@ -219,6 +261,8 @@ static int fill_record(const struct cursor *c, struct plan *p)
 		else
 			p->envp[p->envc++] = (char *)(uintptr_t)s;
 		return c->type == REC_ARG || strchr(s, '=') ? 0 : -1;
+	case REC_EGRESS:
+		return p->n.flags & PLAN_EGRESS ? egress_decode(c, &p->egress) : -1;
 	case REC_TYPES:
 		break;
 	}
@@ -267,6 +311,10 @@ static int decode(const void *bytes, size_t len, uint32_t magic, struct plan *re
 			plan_release(&p);
 			return bad(e, &c, "invalid record before this");
 		}
+	}
+	if ((p.n.flags & PLAN_EGRESS) && !counts[REC_EGRESS]) {
+		plan_release(&p);
+		return bad(e, &c, "a way out without its record");
 	}
 	*ret = p;
 	return 0;

@@ -6,7 +6,9 @@
  */
 #include "plan/plan.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -23,6 +25,7 @@ static const struct word plan_words[] = {
 	{PLAN_ROOT, "root"},           {PLAN_TTY, "tty"},
 	{PLAN_READ_ONLY, "read-only"}, {PLAN_STDIN_FILE, "stdin-file"},
 	{PLAN_BARE, "bare"},           {PLAN_LANDLOCK, "landlock"},
+	{PLAN_SESSION, "session"},     {PLAN_EGRESS, "egress"},
 };
 
 static const struct word mount_words[] = {
@@ -107,6 +110,19 @@ static void put_numbers(struct buf *out, const struct plan *p)
 	}
 }
 
+static void put_egress(struct buf *out, const struct plan_egress *g)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (size_t i = 0; i < g->port_count; i++)
+		(void)buf_printf(out, "local %u\n", g->ports[i]);
+	for (size_t i = 0; i < g->prefix_count; i++) {
+		const struct plan_prefix *p = &g->prefixes[i];
+		(void)inet_ntop(p->family == 4 ? AF_INET : AF_INET6, p->addr, text, sizeof(text));
+		(void)buf_printf(out, "prefix %s/%u\n", text, p->bits);
+	}
+}
+
 static void put_mount(struct buf *out, const struct plan_mount *m)
 {
 	static const char *const kinds[MOUNT_KINDS] = {"dir",  "symlink", "file",
@@ -146,5 +162,7 @@ int plan_dump(const struct plan *p, struct buf *out, struct err *e)
 		(void)buf_printf(out, " %zu bytes\n",
 				 p->envp[i][n] ? strlen(p->envp[i] + n + 1) : 0);
 	}
+	if (p->n.flags & PLAN_EGRESS)
+		put_egress(out, &p->egress);
 	return buf_check(out, "the plan in words", ERR_INTERNAL, e);
 }

@@ -78,6 +78,19 @@ static void put_cgroup(struct encoder *en, const struct plan_cgroup *g)
 	record_pad(en, sizeof(head) + n);
 }
 
+static void put_egress(struct encoder *en, const struct plan_egress *g)
+{
+	struct record_egress r = {(uint32_t)g->port_count, (uint32_t)g->prefix_count};
+	size_t ports = g->port_count * sizeof(*g->ports);
+	size_t prefixes = g->prefix_count * sizeof(*g->prefixes);
+
+	record_head(en, REC_EGRESS, sizeof(r) + ports + prefixes);
+	put(en, &r, sizeof(r));
+	put(en, g->ports, ports);
+	put(en, g->prefixes, prefixes);
+	record_pad(en, sizeof(r) + ports + prefixes);
+}
+
 static int finish(struct encoder *en, uint32_t magic, struct err *e)
 {
 	struct plan_header h = {.magic = magic,
@@ -124,5 +137,7 @@ int plan_encode(const struct plan *p, struct buf *out, struct err *e)
 		put_string(&en, REC_ARG, p->argv[i]);
 	for (size_t i = 0; i < p->envc; i++)
 		put_string(&en, REC_ENV, p->envp[i]);
+	if (p->n.flags & PLAN_EGRESS)
+		put_egress(&en, &p->egress);
 	return finish(&en, PLAN_MAGIC, e);
 }

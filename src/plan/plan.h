@@ -24,7 +24,7 @@
 
 #define PLAN_MAGIC 0x50474c53u      /* "SLGP" */
 #define PLAN_MORE_MAGIC 0x4d474c53u /* "SLGM": the second part */
-#define PLAN_VERSION 3u
+#define PLAN_VERSION 4u
 
 /* Limits of a plan; a decoder refuses what is over them. */
 #define MAX_PLAN_BYTES (8u << 20) /* argv and environment are at most 6 MiB on Linux */
@@ -33,6 +33,8 @@
 #define MAX_PLAN_PATH 4096u       /* PATH_MAX, its NUL included */
 #define MAX_PLAN_FILE 65536u      /* content of one made file */
 #define MAX_PLAN_CGROUPS 8u
+#define MAX_PLAN_PORTS 64u      /* of the host's loopback */
+#define MAX_PLAN_PREFIXES 1024u /* of addresses that are reached by their number */
 
 enum plan_flag {
 	PLAN_ROOT = 1u << 0,       /* core has host root: session uid, maps written by core */
@@ -42,8 +44,9 @@ enum plan_flag {
 	PLAN_BARE = 1u << 4,       /* danger-full-access: no view, no confinement */
 	PLAN_LANDLOCK = 1u << 5,   /* no namespaces: every mount is a bind, and a Landlock rule */
 	PLAN_SESSION = 1u << 6,    /* of a session: its network is there, /sand is a mount */
+	PLAN_EGRESS = 1u << 7,     /* a way out: sockets are made inside and handed to the front */
 };
-#define PLAN_FLAGS_ALL 0x7fu
+#define PLAN_FLAGS_ALL 0xffu
 
 enum plan_mount_kind {
 	MOUNT_DIR,     /* make a directory */
@@ -92,6 +95,21 @@ struct plan_cgroup {
 	const char *dir; /* absolute path of the directory to make; its parent exists */
 };
 
+/* Addresses that are routed to the proxy, in network order; what is behind the bits is 0. */
+struct plan_prefix {
+	uint8_t family; /* 4 or 6; of IPv4 the first four bytes count, the others are 0 */
+	uint8_t bits;
+	uint8_t addr[16];
+};
+
+/* With PLAN_EGRESS: beside the synthetic addresses, which are always there. */
+struct plan_egress {
+	uint16_t ports[MAX_PLAN_PORTS]; /* ascend */
+	size_t port_count;
+	const struct plan_prefix *prefixes;
+	size_t prefix_count;
+};
+
 /* The numbers. UINT64_MAX in a limit means none. */
 struct plan_numbers {
 	uint32_t flags;
@@ -123,6 +141,7 @@ struct plan {
 	size_t mount_count;
 	struct plan_cgroup *cgroups;
 	size_t cgroup_count;
+	struct plan_egress egress;
 	char **argv; /* NULL-terminated */
 	size_t argc;
 	char **envp; /* NULL-terminated */

@@ -23,6 +23,7 @@ enum record_type {
 	REC_MOUNT,  /* struct record_mount, dst string, src bytes and a NUL */
 	REC_ARG,    /* string, at least one */
 	REC_ENV,    /* string */
+	REC_EGRESS, /* with PLAN_EGRESS, once: struct record_egress, ports, prefixes */
 	REC_TYPES,
 };
 
@@ -31,6 +32,10 @@ struct record_mount {
 	uint64_t dev, ino;
 	uint32_t owner_uid, owner_gid;
 	uint32_t dst_len, src_len; /* without their NULs */
+};
+
+struct record_egress {
+	uint32_t port_count, prefix_count; /* uint16_t and struct plan_prefix each */
 };
 
 #define RECORD_PAD(n) (((n) + 7u) & ~(size_t)7)

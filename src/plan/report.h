@@ -38,6 +38,7 @@ enum stage {
 	STAGE_MASK,
 	STAGE_PIVOT,
 	STAGE_NET,
+	STAGE_EGRESS,
 	STAGE_UTS,
 	STAGE_KEYRING,
 	STAGE_CAPS,
@@ -59,6 +60,7 @@ enum report_kind {
 	REPORT_EXIT,  /* status of wait(2), flags, usage */
 	REPORT_USAGE, /* not sent: usage as seen from outside */
 	REPORT_STOP,  /* with PLAN_TTY: a signal, `status`, has stopped the command */
+	REPORT_EGRESS, /* carries `status` sockets, a struct report_socket in text for each; 0: all */
 };
 
 enum report_flag {
@@ -74,6 +76,7 @@ enum report_flag {
 	REPORT_NO_SYSCTL = 1u << 9,  /* per-user counters could not be capped */
 	REPORT_INIT_DIED = 1u << 10, /* status is init's, the command's is not known */
 	REPORT_ALONE = 1u << 11, /* with REPORT_EXIT: no process of the sandbox is left but init */
+	REPORT_NO_REDIRECT = 1u << 12, /* this kernel has no nftables: proxies are to be asked for */
 };
 
 struct report {
@@ -91,6 +94,25 @@ struct report {
 	char text[REPORT_TEXT_MAX];
 };
 
+/* What the sockets of REPORT_EGRESS are, and in which order core makes them. */
+enum report_socket_kind {
+	SOCKET_DNS_UDP, /* 127.0.0.53, as all but the last two */
+	SOCKET_DNS_TCP,
+	SOCKET_HTTP,
+	SOCKET_SOCKS,
+	SOCKET_REDIRECT4, /* not there with REPORT_NO_REDIRECT */
+	SOCKET_REDIRECT6, /* [::1]; likewise, and not without IPv6 */
+	SOCKET_LOCAL,     /* 127.0.0.1 and [::1] at a port of the plan's */
+	SOCKET_KINDS,
+};
+
+struct report_socket {
+	uint32_t kind;
+	uint32_t port;
+};
+
+#define MAX_REPORT_SOCKETS 32 /* in one report */
+
 enum order_kind {
 	ORDER_SIGNAL, /* value: signal for the command's process */
 	ORDER_END,    /* value: signal for the whole tree; KILL after the grace */
@@ -99,6 +121,7 @@ enum order_kind {
 	ORDER_CONT,   /* and let it go on */
 	ORDER_PLAN,   /* no namespaces, first of all: the plan is complete; value: PLAN_VERSION */
 	ORDER_TTY,    /* the pty of REPORT_PTY is as it should be: the command may start */
+	ORDER_EGRESS, /* likewise: somebody listens on the sockets of REPORT_EGRESS */
 };
 
 struct order {
