@@ -229,7 +229,8 @@ int main(void)
 	add_rule(&t, NFPROTO_IPV6, 24, &in6addr_loopback, 16, &in6addr_loopback, 16, NLM_F_ACK);
 	nft_bound(&t, NFNL_MSG_BATCH_END);
 
-	(void)printf("/* Made by tools/gen_redirect.c. */\nstatic const unsigned char redirect_batch[] = {");
+	(void)printf(
+		"/* Made by tools/gen_redirect.c. */\nstatic const unsigned char redirect_batch[] = {");
 	for (size_t i = 0; i < t.n; i++)
 		(void)printf("%s0x%02x,", i % 12 ? " " : "\n\t", t.b[i]);
 	(void)printf("\n};\n");

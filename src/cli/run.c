@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,6 +146,30 @@ static void tell_flags(const struct guard_flag *f, size_t flags, struct buf *ret
 	}
 }
 
+static void tell_egress(const struct job *j, struct buf *ret)
+{
+	const struct egress_rows *d = &j->egress.denied;
+
+	if (j->out.have_exit && (j->out.exit.flags & REPORT_NO_REDIRECT))
+		(void)buf_str(ret, "sandglass: not enforced: network-redirect (only programs that "
+				   "use a proxy reach anything)\n");
+	for (size_t i = 0; i < d->n && i < MAX_TOLD; i++) {
+		const struct egress_said *said = &d->v[i].said;
+		(void)buf_printf(ret, "sandglass: denied: %s ", egress_op_name(d->v[i].op));
+		(void)term_escape(ret, said->target, strlen(said->target));
+		(void)buf_str(ret, " (");
+		(void)term_escape(ret, said->rule, strlen(said->rule));
+		(void)buf_str(ret, said->hint[0] ? "); hint: " : ")");
+		(void)term_escape(ret, said->hint, strlen(said->hint));
+		(void)buf_char(ret, '\n');
+	}
+	uint64_t more = d->more + (d->n > MAX_TOLD ? d->n - MAX_TOLD : 0);
+	if (more)
+		(void)buf_printf(ret, "sandglass: denied: and %" PRIu64 " more like that\n", more);
+	if (j->egress.died)
+		(void)buf_printf(ret, "sandglass: hint: %s\n", EGRESS_DIED_HINT);
+}
+
 /* What the guard did and saw: things were moved, so it is told in quiet runs too. */
 static void tell_guarded(const struct job *j)
 {
@@ -171,6 +196,8 @@ static void tell_guarded(const struct job *j)
 		(void)term_escape(&out, d[i].hint, strlen(d[i].hint));
 		(void)buf_char(&out, '\n');
 	}
+	if (!j->req->quiet)
+		tell_egress(j, &out);
 	if (j->in && j->in->near && !j->req->quiet) {
 		(void)buf_str(&out, "sandglass: warning: ");
 		(void)term_escape(&out, j->in->near_why, strlen(j->in->near_why));

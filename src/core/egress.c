@@ -173,9 +173,9 @@ void egress_open(struct core *c)
 		uint32_t addr;
 		uint16_t port;
 	} own[] = {
-		{SOCKET_DNS_UDP, OURS, 53},           {SOCKET_DNS_TCP, OURS, 53},
-		{SOCKET_HTTP, OURS, 3128},            {SOCKET_SOCKS, OURS, 1080},
-		{SOCKET_REDIRECT4, OURS, 15001},      {SOCKET_REDIRECT6, LOOPBACK6, 15001},
+		{SOCKET_DNS_UDP, OURS, 53},      {SOCKET_DNS_TCP, OURS, 53},
+		{SOCKET_HTTP, OURS, 3128},       {SOCKET_SOCKS, OURS, 1080},
+		{SOCKET_REDIRECT4, OURS, 15001}, {SOCKET_REDIRECT6, LOOPBACK6, 15001},
 	};
 	struct handed h = {.r = {.kind = REPORT_EGRESS}};
 	const struct plan_egress *g = &c->p->egress;

@@ -49,7 +49,7 @@ struct init {
 	uint64_t wall_ms;     /* when the wall time is over */
 	uint64_t deadline_ms; /* of the phase */
 	struct watch watch;
-	bool more; /* children that have ended are still to be reaped */
+	bool more;                /* children that have ended are still to be reaped */
 	bool has_tty, has_egress; /* what the command cannot start without is ready */
 };
 

@@ -103,8 +103,7 @@ static bool is_same(const struct plan_numbers *a, const struct plan_numbers *b)
 	       a->outer_gid == b->outer_gid && a->disk_bytes == b->disk_bytes &&
 	       a->inodes == b->inodes && a->shm_bytes == b->shm_bytes &&
 	       a->inotify_instances == b->inotify_instances &&
-	       a->inotify_watches == b->inotify_watches &&
-	       (a->flags & same) == (b->flags & same);
+	       a->inotify_watches == b->inotify_watches && (a->flags & same) == (b->flags & same);
 }
 
 static _Noreturn void run_init(struct core *c, struct plan *plan, bool joins)

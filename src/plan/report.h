@@ -76,7 +76,8 @@ enum report_flag {
 	REPORT_NO_SYSCTL = 1u << 9,  /* per-user counters could not be capped */
 	REPORT_INIT_DIED = 1u << 10, /* status is init's, the command's is not known */
 	REPORT_ALONE = 1u << 11, /* with REPORT_EXIT: no process of the sandbox is left but init */
-	REPORT_NO_REDIRECT = 1u << 12, /* this kernel has no nftables: proxies are to be asked for */
+	REPORT_NO_REDIRECT =
+		1u << 12, /* this kernel has no nftables: proxies are to be asked for */
 };
 
 struct report {

@@ -13,6 +13,9 @@
 #include "base/term.h"
 
 #define NAME_TEXT 256
+#define PROXY_URL "http://" EGRESS_ADDRESS4 ":3128"
+/* The sandbox's own; programs differ in which forms they know. */
+#define NO_PROXY_FOR "localhost,.localhost,127.0.0.1,127.0.0.0/8,::1,[::1],0.0.0.0,sandglass"
 
 static const char *const passed[] = {"PATH", "LANG", "TERM", "TZ", "COLORTERM", "NO_COLOR"};
 
@@ -112,6 +115,30 @@ static int add_roots(struct environment *env, const struct caller *who, struct e
 	return 0;
 }
 
+/*
+ * Programs that ask for a proxy get clear answers, with a reason, where others see a
+ * failed look-up. ALL_PROXY is none of them: what libraries read it start with its
+ * SOCKS address, and some fail at once where they have no support for that.
+ */
+static int add_proxies(struct environment *env, const struct request *req, struct err *e)
+{
+	static const char *const names[] = {"http_proxy", "https_proxy", "HTTP_PROXY",
+					    "HTTPS_PROXY"};
+	static const char *const direct[] = {"no_proxy", "NO_PROXY"};
+	bool opens = false;
+
+	for (size_t i = 0; i < req->egress.n; i++)
+		opens |= req->egress.v[i].rule.list == EGRESS_LIST_ALLOW &&
+			 req->egress.v[i].rule.kind != EGRESS_LOOPBACK;
+	for (size_t i = 0; opens && i < ARRAY_LEN(names); i++)
+		if (set(env, names[i], PROXY_URL, e) < 0)
+			return -1;
+	for (size_t i = 0; opens && i < ARRAY_LEN(direct); i++)
+		if (set(env, direct[i], NO_PROXY_FOR, e) < 0)
+			return -1;
+	return 0;
+}
+
 static bool is_name(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -198,6 +225,8 @@ int environment_build(struct environment *env, const struct request *req, const 
 	if (add_passed(env, who, e) < 0)
 		return -1;
 	if (req->mode != MODE_FULL_ACCESS && add_roots(env, who, e) < 0)
+		return -1;
+	if (req->mode != MODE_FULL_ACCESS && add_proxies(env, req, e) < 0)
 		return -1;
 	if (add_all_named(env, req, who, e) < 0)
 		return -1;

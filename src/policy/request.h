@@ -12,6 +12,7 @@
 
 #include "base/num.h"
 #include "base/opt.h"
+#include "egress/set.h"
 
 enum mode { MODE_READ_ONLY, MODE_WORKSPACE_WRITE, MODE_FULL_ACCESS };
 
@@ -79,6 +80,7 @@ struct request {
 	const char *script; /* -c */
 	const char *policy; /* --policy, NULL: none */
 	struct strlist read, write, hide, env, profile;
+	struct egress_set egress;           /* of files and options; {0}: the network is closed */
 	uint64_t wall_ms, grace_ms, cpu_ms; /* LIMIT_UNSET: not asked for */
 	uint64_t cpus_milli, memory_bytes, pids, disk_bytes, inodes, output_bytes;
 	int mode, writes, approval, isolation;

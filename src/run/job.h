@@ -20,6 +20,7 @@
 #include "run/calllog.h"
 #include "run/capture.h"
 #include "run/cgroups.h"
+#include "run/egress.h"
 #include "run/guard.h"
 #include "run/missed.h"
 #include "run/policy.h"
@@ -68,7 +69,9 @@ struct job {
 	struct plan plan;
 	int uid_fd; /* -1: none */
 	uint32_t session_uid;
-	struct guard *guard; /* NULL: nothing to guard */
+	struct guard *guard;  /* NULL: nothing to guard */
+	struct egress egress; /* with PLAN_EGRESS */
+	struct plan_prefix *prefixes;
 	struct super *super; /* between job_start() and its end */
 	struct outcome out;
 	struct capture capture[2];
@@ -106,6 +109,11 @@ NODISCARD int job_hash_policy(const struct job *j, char ret[JOB_HASH_TEXT], stru
 
 /* AGENT_ROOT as the command sees it. */
 const char *job_agent_root(const struct job *j);
+/* Whether something may be reached from inside, through the proxy. */
+static inline bool job_has_egress(const struct job *j)
+{
+	return j->plan.n.flags & PLAN_EGRESS;
+}
 /* Whether Landlock alone is the boundary. */
 bool job_is_rung(const struct job *j);
 

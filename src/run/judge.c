@@ -338,6 +338,26 @@ static const char *wanted_by(const struct job *j)
 	return name || !j->req->json ? name : privilege_in_output(c->head, c->head_n);
 }
 
+/* Nothing else explains the failure, and something was not let out. */
+static void judge_egress(struct job *j)
+{
+	const struct egress *g = &j->egress;
+	const struct egress_said *first = g->denied.n ? &g->denied.v[0].said : NULL;
+
+	if (j->error.code != ERR_NONE || (!first && !g->died))
+		return;
+	if (!first) {
+		(void)err_set(&j->error, ERR_EGRESS_DENIED, "the way out was lost");
+		(void)err_hint(&j->error, "%s", EGRESS_DIED_HINT);
+		return;
+	}
+	(void)err_set(&j->error, ERR_EGRESS_DENIED, "the command failed, and %s%s was denied (%s)",
+		      first->target[0] ? first->target : "a connection",
+		      g->denied.n > 1 ? " among others" : "", first->rule);
+	if (first->hint[0])
+		(void)err_hint(&j->error, "%s", first->hint);
+}
+
 static void judge(struct job *j)
 {
 	const struct outcome *o = &j->out;
@@ -378,6 +398,7 @@ static void judge(struct job *j)
 		(void)err_set(&j->error, ERR_CANCELLED, "ended by %s", strsignal(o->told_signal));
 	} else if (j->status != 0) {
 		judge_limits(j, flags);
+		judge_egress(j);
 	}
 }
 

@@ -78,6 +78,11 @@ int job_hash_policy(const struct job *j, char ret[JOB_HASH_TEXT], struct err *e)
 		return -1;
 	if (j->guard)
 		guard_put_rules(j->guard, &bytes);
+	/* Where a rule is from makes no difference to what it allows. */
+	for (size_t i = 0; i < j->req->egress.n; i++) {
+		const struct egress_entry *r = &j->req->egress.v[i];
+		(void)buf_printf(&bytes, "%s %s\n", egress_list_names[r->rule.list], r->text);
+	}
 	if (buf_check(&bytes, "the policy", ERR_INTERNAL, e) < 0)
 		return -1;
 	sha256(bytes.p, bytes.n, digest);
@@ -173,7 +178,7 @@ static void write_usage(const struct job *j, struct json *o)
 	json_kv_uint(o, "cpu_ms", cpu);
 	json_kv_uint(o, "peak_memory_bytes", peak);
 	json_kv_uint(o, "processes", out->exit.processes);
-	json_kv_uint(o, "egress_bytes", 0);
+	json_kv_uint(o, "egress_bytes", j->egress.up + j->egress.down);
 	json_kv_uint(o, "disk_bytes", out->exit.disk_bytes);
 	json_kv_uint(o, "inodes", out->exit.inodes);
 	json_obj_end(o);
@@ -194,6 +199,8 @@ static void write_not_enforced(const struct job *j, struct json *o)
 		json_str(o, "landlock");
 	if (lost & REPORT_NO_SYSCTL)
 		json_str(o, "user-counters");
+	if (lost & REPORT_NO_REDIRECT)
+		json_str(o, "network-redirect");
 	for (size_t i = 0; job_is_rung(j) && rung_lost(j->out.exit.landlock, i); i++)
 		json_str(o, rung_lost(j->out.exit.landlock, i));
 	const struct guard *masks = j->in ? j->in->masks : NULL;
@@ -227,6 +234,8 @@ static void write_enforced(const struct job *j, struct json *o)
 			json_str(o, "user-counters");
 		if (j->plan.cgroup_count)
 			json_str(o, "cgroup");
+		if (job_has_egress(j))
+			json_str(o, "egress");
 	}
 	json_arr_end(o);
 }
@@ -259,6 +268,34 @@ static void put_text(struct json *o, const char *key, const char *text)
 		json_nil(o);
 }
 
+/* Of the proxy: each target and rule once. */
+static void write_egress_denials(const struct job *j, struct json *o)
+{
+	const struct egress_rows *d = &j->egress.denied;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct egress_said *said = &d->v[i].said;
+		json_obj_begin(o);
+		json_kv_str(o, "op", egress_op_name(d->v[i].op));
+		put_text(o, "target", said->target[0] ? said->target : NULL);
+		put_text(o, "rule", said->rule);
+		put_text(o, "hint", said->hint[0] ? said->hint : NULL);
+		json_kv_str(o, "kind", "terminal");
+		json_kv_uint(o, "count", d->v[i].count);
+		json_obj_end(o);
+	}
+	if (!d->more && !j->egress.died)
+		return;
+	json_obj_begin(o);
+	json_kv_str(o, "op", "connect");
+	json_kv_null(o, "target");
+	json_kv_str(o, "rule", j->egress.died ? "network.proxy" : "network");
+	json_kv_str(o, "hint", j->egress.died ? EGRESS_DIED_HINT : EGRESS_MORE_HINT);
+	json_kv_str(o, "kind", "terminal");
+	json_kv_uint(o, "count", d->more ? d->more : 1);
+	json_obj_end(o);
+}
+
 static void write_denials(const struct job *j, struct json *o)
 {
 	const struct guard_denial *d = NULL;
@@ -276,6 +313,7 @@ static void write_denials(const struct job *j, struct json *o)
 		json_kv_uint(o, "count", d[i].count);
 		json_obj_end(o);
 	}
+	write_egress_denials(j, o);
 	if (job_session_hint(j)) {
 		json_obj_begin(o);
 		json_kv_str(o, "op", "rename");

@@ -26,6 +26,7 @@
 #include "base/tree.h"
 #include "launch/launch.h"
 #include "run/beside.h"
+#include "run/egress.h"
 #include "run/job.h"
 #include "run/relay.h"
 #include "run/session.h"
@@ -450,9 +451,26 @@ static void hang_up(struct super *s)
 	order(s, ORDER_SIGNAL, SIGCONT);
 }
 
-static void take_report(struct super *s, const struct report *r, int fd)
+static void close_all(const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		(void)close(fds[i]);
+}
+
+/* Takes what comes with it. */
+static void take_report(struct super *s, const struct report *r, const int *fds, size_t n)
 {
 	struct outcome *o = &s->j->out;
+
+	if (r->kind == REPORT_PTY && n == 1 && s->pty < 0 && (s->j->plan.n.flags & PLAN_TTY)) {
+		take_pty(s, fds[0]);
+		return;
+	}
+	if (r->kind == REPORT_EGRESS && job_has_egress(s->j)) {
+		egress_hand_on(&s->j->egress, r, fds, n);
+		return;
+	}
+	close_all(fds, n);
 
 	switch ((enum report_kind)r->kind) {
 	case REPORT_FAIL:
@@ -461,10 +479,7 @@ static void take_report(struct super *s, const struct report *r, int fd)
 		o->have_failure = true;
 		return;
 	case REPORT_PTY:
-		if (fd >= 0 && s->pty < 0 && (s->j->plan.n.flags & PLAN_TTY))
-			take_pty(s, fd);
-		else if (fd >= 0)
-			(void)close(fd);
+	case REPORT_EGRESS:
 		return;
 	case REPORT_EXEC:
 		o->exec = *r;
@@ -503,13 +518,14 @@ static void on_ctl(struct super *s)
 	struct iovec iov = {.iov_base = &r, .iov_len = sizeof(r)};
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(MAX_REPORT_SOCKETS * sizeof(int))];
 	} control;
 	struct msghdr m = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
-	int fd = -1;
+	int fds[MAX_REPORT_SOCKETS];
+	size_t count = 0;
 
 	ssize_t n = recvmsg(s->ctl, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	/* ECONNRESET: an order was not read any more; the reports before the end come after it. */
@@ -523,17 +539,17 @@ static void on_ctl(struct super *s)
 		return;
 	}
 	const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	if (n != sizeof(r) || r.kind != REPORT_PTY) {
-		if (fd >= 0)
-			(void)close(fd);
-		fd = -1;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(fds, CMSG_DATA(c), count * sizeof(int));
 	}
-	if (n != sizeof(r))
+	if (n != sizeof(r)) {
+		close_all(fds, count);
 		return;
-	r.text[sizeof(r.text) - 1] = '\0';
-	take_report(s, &r, fd);
+	}
+	if (r.kind != REPORT_EGRESS)
+		r.text[sizeof(r.text) - 1] = '\0';
+	take_report(s, &r, fds, count);
 }
 
 /* Output that is still to come. Input does not keep us. */
@@ -566,7 +582,7 @@ static void on_keeper(struct super *s)
 	set_backstop(s, 0);
 }
 
-#define TURN_FDS 4
+#define TURN_FDS 5
 struct turn {
 	struct pollfd fds[TURN_FDS + MAX_RELAYS];
 	size_t used[MAX_RELAYS]; /* entries of each relay, behind the first ones */
@@ -579,6 +595,8 @@ static bool wait_for_turn(struct super *s, struct turn *t)
 	uint64_t now = clock_mono_ms();
 	uint64_t until = s->kill_ms < s->gone_ms ? s->kill_ms : s->gone_ms;
 
+	if (job_has_egress(s->j) && s->j->egress.ready_ms < until)
+		until = s->j->egress.ready_ms;
 	if (s->ctl < 0 && is_held_up(s))
 		s->over_ms = now + MAX_DRAIN_MS; /* counts from when he goes on */
 	if (s->ctl < 0)
@@ -588,6 +606,8 @@ static bool wait_for_turn(struct super *s, struct turn *t)
 	t->fds[2] =
 		(struct pollfd){.fd = s->j->guard ? guard_fd(s->j->guard) : -1, .events = POLLIN};
 	t->fds[3] = (struct pollfd){.fd = s->j->in ? s->j->in->ctl : -1, .events = POLLIN};
+	t->fds[4] = (struct pollfd){.fd = job_has_egress(s->j) ? s->j->egress.ctl : -1,
+				    .events = POLLIN};
 	t->n = TURN_FDS;
 	t->relays = s->relays; /* a pty adds to them */
 	for (size_t i = 0; i < t->relays; i++) {
@@ -614,6 +634,8 @@ static void take_turn(struct super *s, const struct turn *t)
 		guard_step(s->j->guard);
 	if (t->fds[3].revents)
 		on_keeper(s);
+	if (t->fds[4].revents && egress_step(&s->j->egress))
+		order(s, ORDER_EGRESS, 0);
 	for (size_t i = 0; i < t->relays; i++) {
 		relay_step(&s->relay[i], &t->fds[at], t->used[i]);
 		at += t->used[i];
@@ -636,6 +658,8 @@ static void loop(struct super *s)
 		if (!wait_for_turn(s, &t))
 			return;
 		take_turn(s, &t);
+		if (job_has_egress(s->j) && egress_has_failed(&s->j->egress, clock_mono_ms()))
+			return; /* the command has not begun, and does not */
 		/* The exit is the last that init says. */
 		if (s->j->out.have_exit && !has_output(s))
 			return;
@@ -691,6 +715,8 @@ static int start(struct super *s, struct err *e)
 		return err_sys(e, "descriptors");
 	if (j->uid_fd >= 0)
 		j->uid_fd = high(j->uid_fd);
+	if (job_has_egress(j) && egress_begin(&j->egress, &j->req->egress, e) < 0)
+		return -1;
 	if (spawn_core(s, theirs, e) < 0)
 		return -1;
 	(void)close(TAKE_FD(theirs)); /* its end shows here */
@@ -729,6 +755,8 @@ static void end(struct super *s)
 {
 	if (s->ctl >= 0)
 		(void)close(s->ctl);
+	if (job_has_egress(s->j))
+		egress_stop(&s->j->egress);
 	launch_wait(&s->launch, &s->j->out.usage);
 	s->j->out.have_usage = true;
 	if (s->reaper)
@@ -747,6 +775,8 @@ void job_abort(struct job *j)
 {
 	if (j->super)
 		end(j->super);
+	if (job_has_egress(j))
+		egress_finish(&j->egress);
 	agentroot_remove(&j->root);
 }
 
@@ -777,10 +807,16 @@ int job_run(struct job *j, struct err *e)
 	end(s);
 	if (j->guard)
 		guard_end(j->guard);
+	if (job_has_egress(j))
+		egress_finish(&j->egress);
 	later_let_go();
 	agentroot_remove(&j->root);
 	for (size_t i = 0; i < j->plan.cgroup_count; i++)
 		cgroups_remove(j->plan.cgroups[i].dir); /* if core could not any more */
 	j->out.wall_ms = clock_mono_ms() - begin;
+	if (job_has_egress(j) && j->egress.failure.code != ERR_NONE && !j->out.have_failure) {
+		*e = j->egress.failure;
+		return -1;
+	}
 	return 0;
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way out of one call, from outside: starts sandglass-proxy with the rules, hands
+ * it the sockets that core has made inside, and keeps what it says about them. Without
+ * a proxy that listens nothing runs; when it is gone nothing leaves any more.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "egress/set.h"
+#include "plan/report.h"
+
+/* Different rows that are kept of what was allowed, and of what was denied; more are counted. */
+#define MAX_EGRESS_TOLD 256u
+/* How long the proxy may take to listen, from its start. */
+#define EGRESS_READY_MS 10000u
+
+enum egress_op { EGRESS_CONNECT, EGRESS_RESOLVE };
+
+/* What happened, as often as it did. */
+struct egress_row {
+	struct egress_said said;
+	enum egress_op op;
+	enum egress_how how; /* the first time */
+	enum egress_reason reason;
+	uint64_t count;
+};
+
+struct egress_rows {
+	struct egress_row *v;
+	size_t n, room;
+	uint64_t more; /* that found no room */
+};
+
+struct egress {
+	const struct egress_set *set;
+	pid_t pid;          /* of the proxy; 0: none */
+	int ctl;            /* -1: it is gone */
+	uint64_t ready_ms;  /* when it should listen; LIMIT_NONE: it does */
+	bool over;          /* the call has ended: its end is none too early */
+	bool died;          /* it ended before the call */
+	struct err failure; /* ERR_NONE: none */
+	uint64_t up, down;  /* bytes out of and into the sandbox */
+	struct egress_rows denied, allowed;
+};
+
+/*
+ * Starts the proxy; it gets ready while the sandbox is built. `set` must live as long.
+ * SANDBOX_UNAVAILABLE: it is not there or does not start.
+ */
+NODISCARD int egress_begin(struct egress *g, const struct egress_set *set, struct err *e);
+
+/* Of a report with sockets: hands them on, and closes them. The last one has none. */
+void egress_hand_on(struct egress *g, const struct report *r, const int *fds, size_t n);
+
+/* Something can be read from g->ctl. True: the proxy listens from now on. */
+bool egress_step(struct egress *g);
+/* It has not listened in time, or has failed: g->failure says why. `now` as clock_mono_ms(). */
+bool egress_has_failed(struct egress *g, uint64_t now_ms);
+
+/* The call has ended. The proxy says what is still to be said, and ends. Nothing, if it was not begun. */
+void egress_stop(struct egress *g);
+void egress_finish(struct egress *g);
+void egress_release(struct egress *g);
+
+#define EGRESS_DIED_HINT                                                                  \
+	"sandglass-proxy ended while the command ran: nothing was reached from then on; " \
+	"the next call has a new one"
+#define EGRESS_MORE_HINT "other targets, of which no list is kept"
+
+/* "connect" and "dns". */
+const char *egress_op_name(enum egress_op op);
