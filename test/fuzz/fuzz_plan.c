@@ -56,6 +56,17 @@ static void check_promises(const struct plan *p)
 		FUZZ_CHECK(p->cgroups[i].role < CGROUP_ROLES);
 		check_path(p->cgroups[i].dir);
 	}
+	FUZZ_CHECK(p->n.flags & PLAN_EGRESS || !(p->egress.port_count || p->egress.prefix_count));
+	FUZZ_CHECK(p->egress.port_count <= MAX_PLAN_PORTS &&
+		   p->egress.prefix_count <= MAX_PLAN_PREFIXES);
+	for (size_t i = 0; i < p->egress.port_count; i++)
+		FUZZ_CHECK(p->egress.ports[i] > (i ? p->egress.ports[i - 1] : 0));
+	for (size_t i = 0; i < p->egress.prefix_count; i++) {
+		const struct plan_prefix *a = &p->egress.prefixes[i];
+		FUZZ_CHECK(a->bits <= (a->family == 4 ? 32 : 128));
+		for (size_t k = a->family == 4 ? 4 : 16; k < sizeof(a->addr); k++)
+			FUZZ_CHECK(a->addr[k] == 0);
+	}
 	FUZZ_CHECK(p->argc > 0);
 	check_list(p->argv, p->argc);
 	check_list(p->envp, p->envc);

@@ -120,7 +120,7 @@ static void hand_over(void *arg)
 {
 	int fd = open(arg, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	report_pty(fd);
+	report_fds(&(const struct report){.kind = REPORT_PTY}, &fd, 1);
 }
 
 START_TEST(descriptor)

@@ -47,6 +47,13 @@ static void same_plan(const struct plan *a, const struct plan *b)
 		ck_assert_uint_eq(a->cgroups[i].role, b->cgroups[i].role);
 		ck_assert_str_eq(a->cgroups[i].dir, b->cgroups[i].dir);
 	}
+	ck_assert_uint_eq(a->egress.port_count, b->egress.port_count);
+	ck_assert_mem_eq(a->egress.ports, b->egress.ports,
+			 a->egress.port_count * sizeof(*a->egress.ports));
+	ck_assert_uint_eq(a->egress.prefix_count, b->egress.prefix_count);
+	if (a->egress.prefix_count)
+		ck_assert_mem_eq(a->egress.prefixes, b->egress.prefixes,
+				 a->egress.prefix_count * sizeof(*a->egress.prefixes));
 	same_list(a->argv, a->argc, b->argv, b->argc);
 	same_list(a->envp, a->envc, b->envp, b->envc);
 }
@@ -103,13 +110,18 @@ static struct plan_cgroup cgroups[] = {
 	{.role = CGROUP_V1_MEMORY, .dir = "/sys/fs/cgroup/memory/sandglass-1-x"},
 	{.role = CGROUP_V2, .dir = "/sys/fs/cgroup/sandglass-1-x"},
 };
+static const struct plan_prefix prefixes[] = {
+	{4, 24, {10, 1, 2}},
+	{6, 32, {0x20, 0x01, 0x0d, 0xb8}},
+	{4, 0, {0}},
+};
 static char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)"", (char *)"echo\n\x1b[1m", NULL};
 static char *envp[] = {(char *)"PATH=/usr/bin", (char *)"KEY=a=secret", (char *)"EMPTY=", NULL};
 
 static struct plan full(void)
 {
 	return (struct plan){
-		.n = {.flags = PLAN_ROOT | PLAN_TTY | PLAN_STDIN_FILE,
+		.n = {.flags = PLAN_ROOT | PLAN_TTY | PLAN_STDIN_FILE | PLAN_EGRESS,
 		      .parent_pid = 4711,
 		      .uid = 1879100001,
 		      .gid = 1879100002,
@@ -138,6 +150,10 @@ static struct plan full(void)
 		.mount_count = ARRAY_LEN(mounts),
 		.cgroups = cgroups,
 		.cgroup_count = ARRAY_LEN(cgroups),
+		.egress = {.ports = {80, 5432},
+			   .port_count = 2,
+			   .prefixes = prefixes,
+			   .prefix_count = ARRAY_LEN(prefixes)},
 		.argv = argv,
 		.argc = ARRAY_LEN(argv) - 1,
 		.envp = envp,
@@ -331,8 +347,8 @@ START_TEST(too_much)
 END_TEST
 
 static const char words[] =
-	"plan version 3\n"
-	"flags root tty stdin-file\n"
+	"plan version 4\n"
+	"flags root tty stdin-file egress\n"
 	"parent 4711\n"
 	"ids 1879100001:1879100002 outside 1879100001:1879100003\n"
 	"terminal 24 rows 80 columns\n"
@@ -367,7 +383,12 @@ static const char words[] =
 	"arg echo\\x0a\\x1b[1m\n"
 	"env PATH 8 bytes\n"
 	"env KEY 8 bytes\n"
-	"env EMPTY 0 bytes\n";
+	"env EMPTY 0 bytes\n"
+	"local 80\n"
+	"local 5432\n"
+	"prefix 10.1.2.0/24\n"
+	"prefix 2001:db8::/32\n"
+	"prefix 0.0.0.0/0\n";
 
 START_TEST(dump_says_all)
 {

@@ -28,6 +28,38 @@ static struct raw whole(void)
 	return r;
 }
 
+static void raw_egress(struct raw *r, uint32_t port_count, uint32_t prefix_count,
+		       const uint16_t *ports, size_t ports_n, const struct plan_prefix *prefixes,
+		       size_t prefixes_n)
+{
+	static unsigned char payload[MAX_PLAN_PREFIXES * sizeof(*prefixes) + 4096];
+	struct record_egress head = {port_count, prefix_count};
+	size_t n = sizeof(head);
+
+	memcpy(payload, &head, sizeof(head));
+	if (ports_n)
+		memcpy(payload + n, ports, ports_n * sizeof(*ports));
+	n += ports_n * sizeof(*ports);
+	if (prefixes_n)
+		memcpy(payload + n, prefixes, prefixes_n * sizeof(*prefixes));
+	raw_record(r, REC_EGRESS, payload, n + prefixes_n * sizeof(*prefixes));
+}
+
+/* All that comes before the record, with these flags. */
+static struct raw before_egress(uint32_t flags)
+{
+	struct plan_numbers n = raw_numbers();
+	struct raw r = raw_new();
+
+	n.flags = flags;
+	raw_record(&r, REC_NUMBERS, &n, sizeof(n));
+	raw_string(&r, REC_CWD, "/");
+	raw_string(&r, REC_HOSTNAME, "h");
+	raw_string(&r, REC_STDIN, "");
+	raw_string(&r, REC_ARG, "x");
+	return r;
+}
+
 START_TEST(header)
 {
 	static const struct {
@@ -36,8 +68,8 @@ START_TEST(header)
 		const char *text;
 	} rows[] = {
 		{offsetof(struct plan_header, magic), 1, "magic"},
-		{offsetof(struct plan_header, version), 1, "version 4"},
-		{offsetof(struct plan_header, version), UINT32_MAX, "version 2"},
+		{offsetof(struct plan_header, version), 1, "version 5"},
+		{offsetof(struct plan_header, version), UINT32_MAX, "version 3"},
 		{offsetof(struct plan_header, total), 1, "says"},
 		{offsetof(struct plan_header, total), UINT32_MAX, "says"},
 		{offsetof(struct plan_header, records), 1, "cut off"},
@@ -152,6 +184,10 @@ START_TEST(record_order)
 		raw_string(&r, t, "/x");
 		RAW_FAILS(r, "out of order");
 	}
+	r = before_egress(PLAN_EGRESS);
+	raw_egress(&r, 0, 0, NULL, 0, NULL, 0);
+	raw_string(&r, REC_ENV, "C=d");
+	RAW_FAILS(r, "out of order");
 }
 END_TEST
 
@@ -319,7 +355,9 @@ START_TEST(numbers)
 		n = raw_numbers();
 		n.flags = 1u << bit;
 		r = with_numbers(&n, sizeof(n));
-		if (n.flags & PLAN_FLAGS_ALL)
+		if (n.flags == PLAN_EGRESS)
+			RAW_FAILS(r, "without its record");
+		else if (n.flags & PLAN_FLAGS_ALL)
 			RAW_WORKS(r);
 		else
 			RAW_FAILS(r, INVALID);
@@ -646,6 +684,126 @@ START_TEST(cgroups)
 }
 END_TEST
 
+START_TEST(egress)
+{
+	static const uint16_t ports[] = {1, 80, 65535};
+	static const struct plan_prefix prefixes[] = {
+		{4, 24, {10, 1, 2}},
+		{4, 0, {0}},
+		{4, 32, {10, 1, 2, 255}},
+		{4, 9, {10, 0x80}},
+		{6, 32, {0x20, 0x01, 0x0d, 0xb8}},
+		{6, 128, {0xff, [15] = 1}},
+		{6, 0, {0}},
+	};
+	struct raw r = before_egress(PLAN_EGRESS);
+
+	raw_egress(&r, 3, ARRAY_LEN(prefixes), ports, 3, prefixes, ARRAY_LEN(prefixes));
+	RAW_WORKS(r);
+	r = before_egress(PLAN_EGRESS);
+	raw_egress(&r, 0, 0, NULL, 0, NULL, 0);
+	RAW_WORKS(r);
+	r = before_egress(PLAN_EGRESS | PLAN_ROOT | PLAN_TTY);
+	raw_egress(&r, 0, 0, NULL, 0, NULL, 0);
+	RAW_WORKS(r);
+	/* Without the flag, with flags it cannot go with, twice, and not at all. */
+	r = before_egress(0);
+	raw_egress(&r, 0, 0, NULL, 0, NULL, 0);
+	RAW_FAILS(r, INVALID);
+	static const uint32_t others[] = {PLAN_BARE, PLAN_LANDLOCK, PLAN_SESSION};
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		r = before_egress(others[i]);
+		RAW_WORKS(r);
+		r = before_egress(PLAN_EGRESS | others[i]);
+		raw_egress(&r, 0, 0, NULL, 0, NULL, 0);
+		RAW_FAILS(r, INVALID);
+	}
+	r = before_egress(PLAN_EGRESS);
+	raw_egress(&r, 0, 0, NULL, 0, NULL, 0);
+	raw_egress(&r, 0, 0, NULL, 0, NULL, 0);
+	RAW_FAILS(r, "too many records");
+	r = before_egress(PLAN_EGRESS);
+	RAW_FAILS(r, "without its record");
+}
+END_TEST
+
+START_TEST(egress_bent)
+{
+	static const struct {
+		uint16_t ports[2];
+		size_t n;
+	} ports[] = {{{0}, 1}, {{80, 80}, 2}, {{81, 80}, 2}, {{0, 80}, 2}};
+	static const struct plan_prefix prefixes[] = {
+		{0, 0, {0}},
+		{5, 0, {0}},
+		{4, 33, {10, 1, 2}},
+		{6, 129, {0xff}},
+		{4, 24, {10, 1, 2, 1}},
+		{4, 8, {10, [4] = 1}},
+		{4, 32, {10, [15] = 1}},
+		{6, 127, {[15] = 1}},
+		{6, 0, {0x80}},
+		{4, 9, {10, 0x40}},
+	};
+	struct raw r;
+
+	for (size_t i = 0; i < ARRAY_LEN(ports); i++) {
+		r = before_egress(PLAN_EGRESS);
+		raw_egress(&r, (uint32_t)ports[i].n, 0, ports[i].ports, ports[i].n, NULL, 0);
+		RAW_FAILS(r, INVALID);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+		r = before_egress(PLAN_EGRESS);
+		raw_egress(&r, 0, 1, NULL, 0, &prefixes[i], 1);
+		RAW_FAILS(r, INVALID);
+	}
+	/* Counts that lie. */
+	static const uint16_t two[] = {80, 81};
+	static const uint32_t lies[][2] = {{1, 0},
+					   {3, 0},
+					   {2, 1},
+					   {UINT32_MAX, 0},
+					   {2, UINT32_MAX}};
+	for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
+		r = before_egress(PLAN_EGRESS);
+		raw_egress(&r, lies[i][0], lies[i][1], two, 2, NULL, 0);
+		RAW_FAILS(r, INVALID);
+	}
+	for (size_t n = 0; n < sizeof(struct record_egress); n++) {
+		r = before_egress(PLAN_EGRESS);
+		raw_record(&r, REC_EGRESS, "\0\0\0\0\0\0\0", n);
+		RAW_FAILS(r, INVALID);
+	}
+}
+END_TEST
+
+START_TEST(egress_limits)
+{
+	static struct plan_prefix prefixes[MAX_PLAN_PREFIXES + 1];
+	uint16_t ports[MAX_PLAN_PORTS + 1];
+
+	for (size_t i = 0; i < ARRAY_LEN(ports); i++)
+		ports[i] = (uint16_t)(i + 1);
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		prefixes[i] = (struct plan_prefix){4, 32, {10, 0, (uint8_t)(i / 256), (uint8_t)i}};
+	for (uint32_t over = 0; over < 2; over++) {
+		struct raw r = before_egress(PLAN_EGRESS);
+		raw_egress(&r, MAX_PLAN_PORTS + over, 0, ports, MAX_PLAN_PORTS + over, NULL, 0);
+		if (over)
+			RAW_FAILS(r, INVALID);
+		else
+			RAW_WORKS(r);
+		r = before_egress(PLAN_EGRESS);
+		raw_egress(&r, 0, MAX_PLAN_PREFIXES + over, NULL, 0, prefixes,
+			   MAX_PLAN_PREFIXES + over);
+		if (over)
+			RAW_FAILS(r, INVALID);
+		else
+			RAW_WORKS(r);
+	}
+}
+END_TEST
+
 /* On failure nothing is handed out. */
 START_TEST(failure_leaves_result)
 {
@@ -719,6 +877,7 @@ START_TEST(more_of_anything_else)
 	case REC_STDIN:
 	case REC_ARG:
 	case REC_ENV:
+	case REC_EGRESS:
 	case REC_TYPES:
 		raw_string(&r, (uint32_t)_i, "/A=b");
 		break;
@@ -798,6 +957,9 @@ int main(void)
 	tcase_add_test(c, mounts_bits);
 	tcase_add_test(c, mounts_lengths);
 	tcase_add_test(c, cgroups);
+	tcase_add_test(c, egress);
+	tcase_add_test(c, egress_bent);
+	tcase_add_test(c, egress_limits);
 	tcase_add_test(c, failure_leaves_result);
 	tcase_add_test(c, more_is_mounts);
 	tcase_add_loop_test(c, more_of_anything_else, 0, REC_TYPES + 1);

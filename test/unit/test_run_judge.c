@@ -72,6 +72,8 @@ START_TEST(stages)
 		{STAGE_MASK, EIO, ERR_SANDBOX_UNAVAILABLE, "the boundary cannot be made: TEXT"},
 		{STAGE_PIVOT, EINVAL, ERR_SANDBOX_UNAVAILABLE, "the boundary cannot be made: TEXT"},
 		{STAGE_NET, EINVAL, ERR_SANDBOX_UNAVAILABLE, "the boundary cannot be made: TEXT"},
+		{STAGE_EGRESS, EACCES, ERR_SANDBOX_UNAVAILABLE,
+		 "the boundary cannot be made: TEXT"},
 		{STAGE_UTS, EINVAL, ERR_SANDBOX_UNAVAILABLE, "the boundary cannot be made: TEXT"},
 		{STAGE_KEYRING, EDQUOT, ERR_SANDBOX_UNAVAILABLE,
 		 "the boundary cannot be made: TEXT"},
