@@ -50,6 +50,45 @@ static const struct opt check_options[] = {
 	OPT_HELP,
 };
 
+static const struct opt explain_options[] = {
+	{.name = "host",
+	 .kind = OPT_STRING,
+	 .off = AT(host),
+	 .arg = "HOST[:PORT]",
+	 .help = "may a command connect there? Port 443 if none is named"},
+	{.name = "profile",
+	 .kind = OPT_LIST,
+	 .off = AT(profile),
+	 .arg = "NAME",
+	 .choices = profile_names,
+	 .help = "as for `run`"},
+	{.name = "policy",
+	 .kind = OPT_STRING,
+	 .off = AT(policy),
+	 .arg = "FILE",
+	 .help = "as for `run`"},
+	{.name = "allow-host",
+	 .kind = OPT_LIST,
+	 .off = AT(allow_host),
+	 .arg = "HOST[:PORT]",
+	 .help = "as for `run`"},
+	{.name = "deny-host",
+	 .kind = OPT_LIST,
+	 .off = AT(deny_host),
+	 .arg = "HOST[:PORT]",
+	 .help = "as for `run`"},
+	{.name = "allow-local",
+	 .kind = OPT_LIST,
+	 .off = AT(allow_local),
+	 .arg = "PORT",
+	 .help = "as for `run`"},
+	OPTS_WHERE,
+	OPT_JSON,
+	OPT_HELP,
+	{.name = "cmd", .kind = OPT_STRING, .later = "rules and approvals"},
+	{.name = "path", .kind = OPT_STRING, .later = "rules and approvals"},
+};
+
 static const struct opt trust_options[] = {OPT_HELP};
 
 const struct usage policy_show_usage = {
@@ -99,10 +138,15 @@ const struct usage policy_untrust_usage = {
 	.operand = OPERAND_FILE,
 };
 
-static const struct usage explain_usage = {
+const struct usage policy_explain_usage = {
 	.name = "explain",
-	.summary = "what would be decided about a command, path or host",
-	.later = "rules and approvals",
+	.summary = "what would be decided about a host, and why",
+	.synopsis = (const char *const[]){"policy explain --host HOST[:PORT] [OPTION…]", NULL},
+	.about = "Says whether a command may connect to a host, by which rule and where that is\n"
+		 "from, by the code that decides when it does. Nothing is resolved.",
+	.status = "Exit status: 0, allowed; 1, denied; 2, it could not be done.",
+	.options = explain_options,
+	.option_count = ARRAY_LEN(explain_options),
 };
 static const struct usage import_usage = {
 	.name = "import",
@@ -117,15 +161,15 @@ static const struct usage learn_usage = {
 
 const struct usage policy_usage = {
 	.name = "policy",
-	.summary = "what policy files say: show, check, trust",
+	.summary = "what policy files say: show, check, explain, trust",
 	.synopsis = (const char *const[]){"policy VERB [OPTION…] …", NULL},
 	.about = "Policy files say what commands may see, write and use; see sandglass-policy(5).",
 	.status = "Exit status: 0, done or yes; 1, the answer is no; 2, it could not be done.",
 	.options = trust_options,
 	.option_count = ARRAY_LEN(trust_options),
 	.subs = (const struct usage *[]){&policy_show_usage, &policy_check_usage,
-					 &policy_trust_usage, &policy_untrust_usage, &explain_usage,
-					 &import_usage, &learn_usage, NULL},
+					 &policy_trust_usage, &policy_untrust_usage,
+					 &policy_explain_usage, &import_usage, &learn_usage, NULL},
 };
 
 static const char *const schema_words[] = {"policy", "result", "audit", NULL};

@@ -12,8 +12,10 @@
 struct policy_options {
 	const char *source, *policy;
 	struct strlist profile;
+	struct strlist allow_host, deny_host, allow_local; /* of `explain` */
 	bool no_source, origin, json, help;
+	const char *host; /* of `explain` */
 };
 
 extern const struct usage policy_usage, policy_show_usage, policy_check_usage, policy_trust_usage,
-	policy_untrust_usage, schema_usage;
+	policy_untrust_usage, policy_explain_usage, schema_usage;

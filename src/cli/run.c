@@ -301,6 +301,7 @@ static int run_reviewed(const struct cli *cli, struct job *j, struct request *re
 		return finish(j);
 	}
 	policy_release(&j->policy);
+	egress_set_release(&req->egress);
 	j->in = &in;
 	bool ask = j->who.terminal && !req->json && !req->quiet;
 	settle(j, job_of_session(j, req, &j->error) < 0 ? -1 : attempt(j));
@@ -338,7 +339,9 @@ static int run(const struct cli *cli, struct request *req)
 		job_abort(&j);
 		j.status = err_code_status(j.error.code);
 	}
-	return finish(&j);
+	int status = finish(&j);
+	egress_set_release(&req->egress);
+	return status;
 }
 
 /* An option that could not be read: still one JSON document for who asked for it. */

@@ -10,9 +10,12 @@
 #include "cli/common_options.h"
 #include "cli/session_options.h"
 #include "cli/verbs.h"
+#include "policy/network.h"
 
 #define AT(field) offsetof(struct request, field)
-#define LATER_NETWORK "the network"
+#define LATER_INSPECTION "inspection of connections"
+#define LATER_PUBLISH "ports of a sandbox"
+#define LATER_SESSION_NET "the network of sessions"
 #define LATER_RULES "rules and approvals"
 #define LATER_TIERS "other kernels and tiers"
 
@@ -174,18 +177,42 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 		.name = "no-tty", .kind = OPT_FLAG, .off = AT(no_tty), .help = "never give it one" \
 	}
 
-#define OPTS_NETWORK                                                               \
-	{.name = "allow-host", .kind = OPT_LIST, .later = LATER_NETWORK},          \
-		{.name = "deny-host", .kind = OPT_LIST, .later = LATER_NETWORK},   \
-		{.name = "allow-local", .kind = OPT_LIST, .later = LATER_NETWORK}, \
-		{.name = "publish", .kind = OPT_LIST, .later = LATER_NETWORK},     \
-	{                                                                          \
-		.name = "secret", .kind = OPT_LIST, .later = LATER_NETWORK         \
+#define OPTS_NETWORK                                                                            \
+	{.section = "What it reaches",                                                          \
+	 .name = "allow-host",                                                                  \
+	 .kind = OPT_LIST,                                                                      \
+	 .off = AT(allow_host),                                                                 \
+	 .arg = "HOST[:PORT]",                                                                  \
+	 .help = "open a host (port 443), *.HOST, HOST:PORT, an address or prefix"},            \
+		{.name = "deny-host",                                                           \
+		 .kind = OPT_LIST,                                                              \
+		 .off = AT(deny_host),                                                          \
+		 .arg = "HOST[:PORT]",                                                          \
+		 .help = "close it again, whatever opens it; without a port all of it"},        \
+	{                                                                                       \
+		.name = "allow-local", .kind = OPT_LIST, .off = AT(allow_local), .arg = "PORT", \
+		.help = "open this port of the host's 127.0.0.1, same port"                     \
+	}
+
+#define OPTS_NETWORK_LATER                                                    \
+	{.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH},        \
+	{                                                                     \
+		.name = "secret", .kind = OPT_LIST, .later = LATER_INSPECTION \
+	}
+
+#define OPTS_NETWORK_OF_SESSIONS                                                       \
+	{.name = "allow-host", .kind = OPT_LIST, .later = LATER_SESSION_NET},          \
+		{.name = "deny-host", .kind = OPT_LIST, .later = LATER_SESSION_NET},   \
+		{.name = "allow-local", .kind = OPT_LIST, .later = LATER_SESSION_NET}, \
+		{.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH},         \
+	{                                                                              \
+		.name = "secret", .kind = OPT_LIST, .later = LATER_INSPECTION          \
 	}
 
 static const struct opt options[] = {
 	OPT_SCRIPT,
 	OPTS_SEES,
+	OPTS_NETWORK,
 	OPTS_TIME,
 	OPTS_DISK,
 	OPT_OUTPUT,
@@ -214,7 +241,7 @@ static const struct opt options[] = {
 	OPT_HELP,
 	{.name = "observe", .kind = OPT_FLAG, .later = LATER_RULES},
 	{.name = "idle", .kind = OPT_DURATION, .later = LATER_RULES},
-	OPTS_NETWORK,
+	OPTS_NETWORK_LATER,
 };
 
 static const struct opt new_options[] = {
@@ -258,7 +285,7 @@ static const struct opt new_options[] = {
 	OPT_HELP,
 	{.name = "observe", .kind = OPT_FLAG, .later = LATER_RULES},
 	{.name = "idle", .kind = OPT_DURATION, .later = LATER_RULES},
-	OPTS_NETWORK,
+	OPTS_NETWORK_OF_SESSIONS,
 };
 
 static const struct opt exec_options[] = {
@@ -278,6 +305,7 @@ static const struct opt exec_options[] = {
 	OPT_HELP,
 	{.name = "observe", .kind = OPT_FLAG, .later = LATER_RULES},
 	{.name = "idle", .kind = OPT_DURATION, .later = LATER_RULES},
+	OPTS_NETWORK_OF_SESSIONS,
 };
 
 /* Whatever is wrong with the rest, who asked for JSON gets JSON. */
@@ -312,6 +340,20 @@ static int check_tty(const struct request *r, struct err *e)
 	return 0;
 }
 
+/* Rules of options are read at once, so that a mistake is seen whatever else there is. */
+static int check_network(const struct request *r, struct err *e)
+{
+	AUTO_EGRESS_SET set = {0};
+	const char *whole = r->mode == MODE_FULL_ACCESS          ? "full access"
+			    : r->isolation == ISOLATION_LANDLOCK ? "--isolation landlock"
+								 : NULL;
+
+	if (whole && r->allow_host.n + r->deny_host.n + r->allow_local.n)
+		return err_set(e, ERR_CONFIG_INVALID,
+			       "rules about the network and %s exclude each other", whole);
+	return network_of_options(r, &set, e);
+}
+
 int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
 {
 	*ret = request_of_nothing();
@@ -324,6 +366,8 @@ int run_options_parse(int argc, char **argv, struct request *ret, struct err *e)
 	if (ret->mode == MODE_FULL_ACCESS && ret->isolation == ISOLATION_LANDLOCK)
 		return err_set(e, ERR_CONFIG_INVALID,
 			       "--isolation landlock and full access exclude each other");
+	if (check_network(ret, e) < 0)
+		return -1;
 	if (ret->review || ret->keep)
 		ret->writes = WRITES_OVERLAY;
 	if (ret->writes == WRITES_OVERLAY &&

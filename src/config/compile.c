@@ -80,6 +80,26 @@ static int put_env(struct set *s, struct compiled *c, struct err *e)
 	return 0;
 }
 
+static int put_hosts(struct set *s, struct compiled *c, struct err *e)
+{
+	c->hosts = arena_take(&s->arena, (s->host_count + 1) * sizeof(*c->hosts), e);
+	if (!c->hosts)
+		return -1;
+	for (size_t i = 0; i < s->host_count; i++) {
+		const struct set_host *h = &s->hosts[i];
+		struct origin o = {.layer = h->from, .at = h->v->at};
+		AUTO_BUF origin = BUF_INIT(PATH_TEXT + 64);
+		set_origin(&o, &origin);
+		struct host_rule r = {.text = h->v->text,
+				      .origin = keep(s, &origin, e),
+				      .list = h->v->list};
+		if (!r.origin)
+			return -1;
+		c->hosts[c->host_count++] = r;
+	}
+	return 0;
+}
+
 static int put_files(struct set *s, struct compiled *c, struct err *e)
 {
 	c->files = arena_take(&s->arena, MAX_COMPILED_FILES * sizeof(*c->files), e);
@@ -162,8 +182,8 @@ int set_compile(struct set *s, const void *key, size_t key_bytes, struct compile
 			     .audit_kept_ms = s->kept_ms[KEPT_AUDIT]};
 
 	memcpy(c.limit, s->limit, sizeof(c.limit));
-	if (put_rules(s, &c, e) < 0 || put_env(s, &c, e) < 0 || put_files(s, &c, e) < 0 ||
-	    put_notes(s, &c, e) < 0)
+	if (put_rules(s, &c, e) < 0 || put_env(s, &c, e) < 0 || put_hosts(s, &c, e) < 0 ||
+	    put_files(s, &c, e) < 0 || put_notes(s, &c, e) < 0)
 		return -1;
 	*ret = c;
 	return 0;

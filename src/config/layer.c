@@ -25,6 +25,7 @@ const char *const identity_names[] = {"plain", "pseudonym", NULL};
 
 static const char *const writes_names[] = {"direct", "overlay", NULL};
 
+#define LATER_INSPECTION "inspection of connections"
 #define KEPT_LEAST_MS (UINT64_C(24) * 3600 * 1000)
 
 struct reader {
@@ -578,18 +579,90 @@ static void read_kept(struct reader *r, const struct node *n, unsigned int what)
 	}
 }
 
+static void add_host(struct reader *r, const struct node *n, enum egress_list list)
+{
+	struct layer *l = r->layer;
+	void *room = l->hosts;
+	struct egress_rule rule;
+	struct err e = {0};
+	unsigned int number = 0;
+
+	if (egress_rule_read(list, n->text, &rule, &e) < 0) {
+		report(r, false, n->at, &e);
+		return;
+	}
+	for (size_t i = 0; i < l->host_count; i++)
+		number += l->hosts[i].list == list;
+	struct layer_host *one =
+		one_more(r, n, &room, &l->host_count, MAX_LAYER_HOSTS, sizeof(*one));
+	l->hosts = room;
+	if (one)
+		*one = (struct layer_host){.text = n->text,
+					   .list = (uint8_t)list,
+					   .number = number,
+					   .at = n->at};
+}
+
+static void read_host_word(struct reader *r, const struct node *n, unsigned int list)
+{
+	if (word(r, n))
+		add_host(r, n, (enum egress_list)list);
+}
+
+static const struct key allow_host_keys[] = {
+	{.name = "host", .read = read_host_word, .arg = EGRESS_LIST_ALLOW},
+	{.name = "methods", .later = LATER_INSPECTION},
+	{.name = "paths", .later = LATER_INSPECTION},
+	{.name = NULL},
+};
+
+static const struct key deny_host_keys[] = {
+	{.name = "host", .read = read_host_word, .arg = EGRESS_LIST_DENY},
+	{.name = "methods", .later = LATER_INSPECTION},
+	{.name = "paths", .later = LATER_INSPECTION},
+	{.name = NULL},
+};
+
+static void read_host(struct reader *r, const struct node *n, unsigned int list)
+{
+	if (n->kind != NODE_MAP) {
+		read_host_word(r, n, list);
+		return;
+	}
+	read_map(r, n, list == EGRESS_LIST_DENY ? deny_host_keys : allow_host_keys);
+	for (const struct node *one = n->first; one; one = one->next)
+		if (strcmp(one->key->text, "host") == 0)
+			return;
+	wrong(r, n, "`host` is missing", "write {host: HOST}");
+}
+
+static void read_hosts(struct reader *r, const struct node *n, unsigned int list)
+{
+	each(r, n, list, list == EGRESS_LIST_LOCAL ? read_host_word : read_host);
+}
+
 static const struct key promotion_keys[] = {
 	{.name = "protected", .read = read_protected},
 	{.name = "checks", .read = read_checks},
 	{.name = NULL},
 };
 
-#define LATER_NETWORK "the network"
 #define LATER_RULES "rules and approvals"
 #define LATER_REVIEW "sessions and review"
 #define LATER_TIERS "other kernels and tiers"
 #define LATER_ADMIN "the administrator's policies"
 #define LATER_SHIP "the gateway"
+
+static const struct key network_keys[] = {
+	{.name = "allow", .read = read_hosts, .arg = EGRESS_LIST_ALLOW},
+	{.name = "deny", .read = read_hosts, .arg = EGRESS_LIST_DENY},
+	{.name = "local", .read = read_hosts, .arg = EGRESS_LIST_LOCAL},
+	{.name = "inspect", .later = LATER_INSPECTION},
+	{.name = "mirror", .later = "mirrors of registries"},
+	{.name = "bytes_up", .later = "limits of the network"},
+	{.name = "push", .later = LATER_INSPECTION},
+	{.name = NULL},
+};
 
 static const struct key filesystem_keys[] = {
 	{.name = "read", .read = read_paths, .arg = ACCESS_READ},
@@ -643,8 +716,8 @@ static const struct key top_keys[] = {
 	{.name = "rules", .later = LATER_RULES},
 	{.name = "exceptions", .later = LATER_RULES},
 	{.name = "exec", .later = LATER_RULES},
-	{.name = "network", .later = LATER_NETWORK},
-	{.name = "secrets", .later = LATER_NETWORK},
+	{.name = "network", .sub = network_keys},
+	{.name = "secrets", .later = LATER_INSPECTION},
 	{.name = "promotion", .sub = promotion_keys},
 	{.name = "artifacts", .read = read_artifacts},
 	{.name = "retention", .sub = retention_keys},
@@ -749,6 +822,8 @@ int layer_read(struct arena *a, const struct layer_places *places, const char *t
 		ret->limit[i] = LIMIT_UNSET;
 	ret->path_count = ret->env_count = ret->extends_count = 0;
 	ret->protected_count = ret->check_count = ret->artifact_count = 0;
+	ret->hosts = NULL;
+	ret->host_count = 0;
 	ret->paths = arena_take(a, MAX_LAYER_PATHS * sizeof(*ret->paths), &e);
 	ret->env = arena_take(a, MAX_LAYER_ENV * sizeof(*ret->env), &e);
 	if (!ret->paths || !ret->env) {

@@ -6,11 +6,13 @@
 
 #include "config/arena.h"
 #include "config/finding.h"
+#include "egress/rule.h"
 #include "policy/compiled.h"
 #include "policy/request.h"
 
 #define MAX_LAYER_PATHS 512
 #define MAX_LAYER_ENV 128
+#define MAX_LAYER_HOSTS 512 /* of all lists of network */
 #define MAX_LAYER_EXTENDS 16
 #define MAX_LAYER_BRANCHES 64 /* of promotion.protected */
 #define MAX_LAYER_CHECKS 16
@@ -37,6 +39,14 @@ struct layer_path {
 
 struct layer_env {
 	const char *text; /* NAME, or NAME=VALUE */
+	struct position at;
+};
+
+/* One rule about the network. */
+struct layer_host {
+	const char *text;    /* as in the file */
+	uint8_t list;        /* enum egress_list */
+	unsigned int number; /* in that list of this file, from 0 */
 	struct position at;
 };
 
@@ -69,6 +79,8 @@ struct layer {
 	size_t path_count;
 	struct layer_env *env;
 	size_t env_count;
+	struct layer_host *hosts;
+	size_t host_count;
 	struct layer_name extends[MAX_LAYER_EXTENDS];
 	size_t extends_count;
 	struct layer_name *protected;

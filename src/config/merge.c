@@ -14,7 +14,7 @@
 struct merge {
 	struct set *set;
 	const struct layer *layer;
-	size_t max_paths, max_env, max_protected, max_checks, max_artifacts;
+	size_t max_paths, max_env, max_hosts, max_protected, max_checks, max_artifacts;
 };
 
 const char *const default_protected[] = {"main", "master", "release/*", NULL};
@@ -161,6 +161,23 @@ static void merge_env(const struct merge *m)
 	}
 }
 
+/* A deny counts whoever says it; what opens something, only from who is believed. */
+static void merge_hosts(const struct merge *m)
+{
+	static const char *const keys[EGRESS_LISTS] = {"network.deny", "network.allow",
+						       "network.local"};
+	const struct layer *l = m->layer;
+	struct set *s = m->set;
+
+	for (size_t i = 0; i < l->host_count; i++) {
+		const struct layer_host *one = &l->hosts[i];
+		if (!l->trusted && one->list != EGRESS_LIST_DENY)
+			ignore(m, keys[one->list], one->at, IGNORED_UNTRUSTED);
+		else if (s->host_count < m->max_hosts)
+			s->hosts[s->host_count++] = (struct set_host){.v = one, .from = l};
+	}
+}
+
 /* What is protected only grows, so it counts whoever says it. */
 static void merge_protected(const struct merge *m)
 {
@@ -222,6 +239,9 @@ static void check_counts(const struct merge *m)
 	else if (m->set->env_count > MAX_COMPILED_ENV)
 		(void)err_set(&e, ERR_CONFIG_INVALID, "more than %u variables in all policies",
 			      MAX_COMPILED_ENV);
+	else if (m->set->host_count > MAX_EGRESS_RULES)
+		(void)err_set(&e, ERR_CONFIG_INVALID, "more than %u hosts in all policies",
+			      MAX_EGRESS_RULES);
 	else
 		return;
 	complain(m, &e);
@@ -234,16 +254,18 @@ static bool make_room(struct merge *m, struct err *e)
 	for (size_t i = 0; i < s->layer_count; i++) {
 		m->max_paths += s->layers[i]->path_count;
 		m->max_env += s->layers[i]->env_count;
+		m->max_hosts += s->layers[i]->host_count;
 		m->max_protected += s->layers[i]->protected_count;
 		m->max_checks += s->layers[i]->check_count;
 		m->max_artifacts += s->layers[i]->artifact_count;
 	}
 	s->paths = arena_take(&s->arena, (m->max_paths + 1) * sizeof(*s->paths), e);
 	s->env = arena_take(&s->arena, (m->max_env + 1) * sizeof(*s->env), e);
+	s->hosts = arena_take(&s->arena, (m->max_hosts + 1) * sizeof(*s->hosts), e);
 	s->protected = arena_take(&s->arena, (m->max_protected + 1) * sizeof(*s->protected), e);
 	s->checks = arena_take(&s->arena, (m->max_checks + 1) * sizeof(*s->checks), e);
 	s->artifacts = arena_take(&s->arena, (m->max_artifacts + 1) * sizeof(*s->artifacts), e);
-	return s->paths && s->env && s->protected && s->checks && s->artifacts;
+	return s->paths && s->env && s->hosts && s->protected && s->checks && s->artifacts;
 }
 
 /* To hold changes for review takes a right away; to let them land at once gives it back. */
@@ -320,6 +342,7 @@ void set_merge(struct set *s)
 			merge_limit(&m, id);
 		merge_paths(&m);
 		merge_env(&m);
+		merge_hosts(&m);
 		merge_protected(&m);
 		merge_checks(&m);
 		merge_artifacts(&m);

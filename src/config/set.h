@@ -5,6 +5,7 @@
 #pragma once
 
 #include "config/layer.h"
+#include "egress/set.h"
 #include "policy/inputs.h"
 
 #define MAX_SET_LAYERS 96
@@ -23,6 +24,11 @@ struct set_path {
 
 struct set_env {
 	const struct layer_env *v;
+	const struct layer *from;
+};
+
+struct set_host {
+	const struct layer_host *v;
 	const struct layer *from;
 };
 
@@ -71,6 +77,8 @@ struct set {
 	size_t path_count;
 	struct set_env *env;
 	size_t env_count;
+	struct set_host *hosts; /* those that count */
+	size_t host_count;
 	struct set_name *protected;
 	size_t protected_count;
 	struct set_check *checks;

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/verbs.h"
+#include "main/hosts.h"
 #include "main/verbs.h"
 
 static void write_text(const struct findings *f, struct buf *out)
@@ -91,6 +92,38 @@ static void warn_ignored(struct set *s)
 	}
 }
 
+static void warn_host(struct set *s, const struct set_host *h, const char *what, const char *hint)
+{
+	char key[KEY_TEXT];
+	struct err e = {0};
+
+	(void)snprintf(key, sizeof(key), "network.%s[%u]", egress_list_names[h->v->list],
+		       h->v->number);
+	(void)err_set(&e, ERR_CONFIG_INVALID, "`%s`: %s", h->v->text, what);
+	(void)err_hint(&e, "%s", hint);
+	findings_add(&s->findings, true, h->from->file, h->v->at, key, &e);
+}
+
+/* Rules that are right, and open more than they seem to. */
+static void warn_hosts(struct set *s)
+{
+	for (size_t i = 0; i < s->host_count; i++) {
+		const struct set_host *h = &s->hosts[i];
+		AUTO_BUF broad = BUF_INIT(512);
+		AUTO_BUF push = BUF_INIT(512);
+		struct egress_rule rule;
+		struct err ignored = {0};
+		if (h->v->list != EGRESS_LIST_ALLOW ||
+		    egress_rule_read(EGRESS_LIST_ALLOW, h->v->text, &rule, &ignored) < 0)
+			continue;
+		if (hosts_say_broad(&rule, &broad))
+			warn_host(s, h, buf_cstr(&broad), "name the hosts that are meant");
+		if (hosts_say_push(&rule, &push))
+			warn_host(s, h, buf_cstr(&push),
+				  "what is committed can leave the machine this way");
+	}
+}
+
 /* Not there, or not to be opened: no answer, instead of the answer no. */
 static bool is_unreadable(const struct findings *f)
 {
@@ -129,8 +162,10 @@ int main_check(const struct policy_options *o, const char *file, char **env)
 	    policy_inputs_find(&c.where, &c.src, file, &o->profile, &in, &e) < 0)
 		return cli_fail(&e, 2);
 	policy_inputs_more(&in, program);
-	if (set_load(&s, &in, c.who.uid, file ? SET_ONLY_FILE : 0) == 0)
+	if (set_load(&s, &in, c.who.uid, file ? SET_ONLY_FILE : 0) == 0) {
 		warn_ignored(&s);
+		warn_hosts(&s);
+	}
 	int status = answer(&s, o->json);
 	set_release(&s);
 	return status;

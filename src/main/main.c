@@ -49,16 +49,17 @@ static int run_sub(const struct sub *s, const struct policy_options *o, char **o
 		return main_show(o, environ);
 	if (s->usage == &policy_check_usage)
 		return main_check(o, operands[0], environ);
+	if (s->usage == &policy_explain_usage)
+		return main_explain(o, environ);
 	return main_trust(operands[0], s->usage == &policy_trust_usage, environ);
 }
 
 static int policy(int argc, char **argv)
 {
 	static const struct sub subs[] = {
-		{&policy_show_usage, 0, 0},
-		{&policy_check_usage, 0, 1},
-		{&policy_trust_usage, 1, 1},
-		{&policy_untrust_usage, 1, 1},
+		{&policy_show_usage, 0, 0},    {&policy_check_usage, 0, 1},
+		{&policy_trust_usage, 1, 1},   {&policy_untrust_usage, 1, 1},
+		{&policy_explain_usage, 0, 0},
 	};
 	struct policy_options o = {.json = false};
 	struct err e = {0};

@@ -227,6 +227,33 @@ static void show_env(struct show *s, bool sets)
 	}
 }
 
+static void show_hosts(struct show *s)
+{
+	const struct set *set = s->set;
+
+	(void)buf_str(s->out, set->host_count ? "network:\n" : "network: {}\n");
+	for (unsigned int i = 0; i < EGRESS_LISTS; i++) {
+		enum egress_list list = (enum egress_list)((i + 1) % EGRESS_LISTS);
+		bool any = false;
+		for (size_t k = 0; k < set->host_count; k++) {
+			const struct set_host *h = &set->hosts[k];
+			struct origin o = {.layer = h->from, .at = h->v->at};
+			if (h->v->list != list)
+				continue;
+			if (!any)
+				(void)buf_printf(s->out, "  %s:\n", egress_list_names[list]);
+			any = true;
+			size_t begin = s->out->n;
+			(void)buf_str(s->out, "    - ");
+			if (list == EGRESS_LIST_LOCAL)
+				(void)buf_str(s->out, h->v->text);
+			else
+				put_quoted(s->out, h->v->text);
+			end_line(s, begin, &o, NULL);
+		}
+	}
+}
+
 static void show_name(struct show *s, const char *indent, const char *text, const struct origin *o)
 {
 	size_t begin = s->out->n;
@@ -346,6 +373,7 @@ static void show_text(struct show *s)
 	(void)buf_str(s->out, s->set->env_count ? "environment:\n" : "environment: {}\n");
 	show_env(s, false);
 	show_env(s, true);
+	show_hosts(s);
 	show_review(s);
 	show_kept(s);
 	show_ignored(s);
@@ -439,6 +467,28 @@ static void json_env(const struct show *s, struct json *j)
 	json_arr_end(j);
 }
 
+static void json_hosts(const struct show *s, struct json *j)
+{
+	json_key(j, "network");
+	json_obj_begin(j);
+	for (unsigned int i = 0; i < EGRESS_LISTS; i++) {
+		unsigned int list = (i + 1) % EGRESS_LISTS;
+		json_key(j, egress_list_names[list]);
+		json_arr_begin(j);
+		for (size_t k = 0; k < s->set->host_count; k++) {
+			const struct set_host *h = &s->set->hosts[k];
+			if (h->v->list != list)
+				continue;
+			json_obj_begin(j);
+			json_kv_str(j, "value", h->v->text);
+			kv_origin(j, &(struct origin){.layer = h->from, .at = h->v->at});
+			json_obj_end(j);
+		}
+		json_arr_end(j);
+	}
+	json_obj_end(j);
+}
+
 static void json_names(struct json *j, const struct set_name *v, size_t n,
 		       const char *const *defaults)
 {
@@ -530,6 +580,7 @@ static int show_json(struct show *s, struct err *e)
 	json_obj_end(&j);
 	json_paths(s, &j);
 	json_env(s, &j);
+	json_hosts(s, &j);
 	json_review(s, &j);
 	json_kept(s, &j);
 	json_key(&j, "ignored");

@@ -20,6 +20,7 @@ int main_export(int argc, char **argv);
 int main_push(int argc, char **argv);
 int main_show(const struct policy_options *o, char **env);
 int main_check(const struct policy_options *o, const char *file, char **env);
+int main_explain(const struct policy_options *o, char **env);
 int main_trust(const char *file, bool trust, char **env);
 
 /* The caller, as the front has it. */

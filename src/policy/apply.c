@@ -24,4 +24,6 @@ void policy_apply(struct request *req, const struct compiled *c)
 	req->rule_count = c->rule_count;
 	req->file_env = c->env;
 	req->file_env_count = c->env_count;
+	req->hosts = c->hosts;
+	req->host_count = c->host_count;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "egress/set.h"
 #include "policy/compiled.h"
 #include "policy/compiled_record.h"
 
@@ -149,6 +150,22 @@ static int read_env(struct cursor *c, struct file_env *ret)
 	return !ret->if_there || strstr(ret->text, "=/") ? 0 : -1;
 }
 
+static int read_host(struct cursor *c, struct host_rule *ret)
+{
+	uint32_t list = 0;
+	struct egress_rule rule;
+	struct err ignored = {0};
+
+	if (take(c, &list, sizeof(list)) < 0 || list >= EGRESS_LISTS)
+		return -1;
+	*ret = (struct host_rule){.list = (uint8_t)list};
+	ret->text = take_text(c, MAX_EGRESS_RULE_TEXT);
+	ret->origin = take_text(c, PATH_TEXT + 64);
+	if (!ret->text || !ret->origin)
+		return -1;
+	return egress_rule_read((enum egress_list)list, ret->text, &rule, &ignored);
+}
+
 static int read_record(struct cursor *c, struct compiled *p)
 {
 	const char *s = NULL;
@@ -169,6 +186,8 @@ static int read_record(struct cursor *c, struct compiled *p)
 		return read_rule(c, &p->rules[p->rule_count++]) < 0 || c->bytes ? -1 : 0;
 	case CREC_ENV:
 		return read_env(c, &p->env[p->env_count++]) < 0 || c->bytes ? -1 : 0;
+	case CREC_HOST:
+		return read_host(c, &p->hosts[p->host_count++]) < 0 || c->bytes ? -1 : 0;
 	case CREC_NOTE:
 		s = take_text(c, MAX_COMPILED_TEXT);
 		p->notes[p->note_count++] = s;
@@ -189,6 +208,7 @@ static int count(struct cursor c, uint32_t records, size_t counts[CREC_TYPES], s
 		[CREC_FILE] = MAX_COMPILED_FILES,
 		[CREC_RULE] = MAX_COMPILED_RULES,
 		[CREC_ENV] = MAX_COMPILED_ENV,
+		[CREC_HOST] = MAX_EGRESS_RULES,
 		[CREC_NOTE] = MAX_COMPILED_NOTES,
 	};
 	uint32_t last = 0;
@@ -245,10 +265,11 @@ int compiled_decode(const void *bytes, size_t len, struct compiled *ret, struct 
 		.writes = WRITES_UNSET,
 		.rules = calloc(counts[CREC_RULE] + 1, sizeof(*p.rules)),
 		.env = calloc(counts[CREC_ENV] + 1, sizeof(*p.env)),
+		.hosts = calloc(counts[CREC_HOST] + 1, sizeof(*p.hosts)),
 		.files = calloc(counts[CREC_FILE] + 1, sizeof(*p.files)),
 		.notes = calloc(counts[CREC_NOTE] + 1, sizeof(*p.notes)),
 	};
-	int rc = p.rules && p.env && p.files && p.notes ? 0 : bad(e, "out of memory");
+	int rc = p.rules && p.env && p.hosts && p.files && p.notes ? 0 : bad(e, "out of memory");
 	for (uint32_t i = 0; i < h.records && rc == 0; i++)
 		if (record_next(&c) < 0 || read_record(&c, &p) < 0)
 			rc = bad(e, "a record is not valid");
@@ -264,6 +285,7 @@ void compiled_release(struct compiled *c)
 {
 	free(c->rules);
 	free(c->env);
+	free(c->hosts);
 	free(c->files);
 	free(c->notes);
 	*c = (struct compiled){.mode = MODE_UNSET, .writes = WRITES_UNSET};

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "egress/set.h"
 #include "policy/compiled.h"
 #include "policy/compiled_record.h"
 
@@ -71,6 +72,16 @@ static void put_rule(struct writer *w, const struct path_rule *rule)
 	text(w, rule->origin);
 }
 
+static void put_host(struct writer *w, const struct host_rule *rule)
+{
+	uint32_t list = rule->list;
+
+	begin(w, CREC_HOST, sizeof(list) + strlen(rule->text) + 1 + strlen(rule->origin) + 1);
+	(void)buf_add(&w->body, &list, sizeof(list));
+	text(w, rule->text);
+	text(w, rule->origin);
+}
+
 static void put_all(struct writer *w, const struct compiled *c)
 {
 	begin(w, CREC_KEY, c->key_bytes);
@@ -90,6 +101,8 @@ static void put_all(struct writer *w, const struct compiled *c)
 		(void)buf_add(&w->body, &if_there, sizeof(if_there));
 		text(w, c->env[i].text);
 	}
+	for (size_t i = 0; i < c->host_count; i++)
+		put_host(w, &c->hosts[i]);
 	for (size_t i = 0; i < c->note_count; i++) {
 		begin(w, CREC_NOTE, strlen(c->notes[i]) + 1);
 		text(w, c->notes[i]);
@@ -102,8 +115,8 @@ int compiled_encode(const struct compiled *c, struct buf *out, struct err *e)
 	struct compiled_header h = {.magic = COMPILED_MAGIC, .version = COMPILED_VERSION};
 
 	assert(c->rule_count <= MAX_COMPILED_RULES && c->env_count <= MAX_COMPILED_ENV &&
-	       c->file_count <= MAX_COMPILED_FILES && c->note_count <= MAX_COMPILED_NOTES &&
-	       c->key_bytes <= MAX_COMPILED_KEY);
+	       c->host_count <= MAX_EGRESS_RULES && c->file_count <= MAX_COMPILED_FILES &&
+	       c->note_count <= MAX_COMPILED_NOTES && c->key_bytes <= MAX_COMPILED_KEY);
 	put_all(&w, c);
 	int rc = buf_check(&w.body, "the compiled policy", ERR_CONFIG_INVALID, e);
 	if (rc == 0) {

@@ -28,6 +28,7 @@ enum compiled_type {
 	CREC_FILE,    /* struct record_file, path string */
 	CREC_RULE,    /* struct record_rule, path string, origin string */
 	CREC_ENV,     /* u32 if_there, string: NAME or NAME=VALUE */
+	CREC_HOST,    /* u32 list, text string, origin string */
 	CREC_NOTE,    /* string */
 	CREC_TYPES,
 };

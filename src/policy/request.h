@@ -61,6 +61,13 @@ struct file_env {
 	bool if_there;    /* the value is a path: nothing is set where it does not exist */
 };
 
+/* A rule about the network that a policy file names (egress/rule.h). */
+struct host_rule {
+	const char *text;
+	const char *origin;
+	uint8_t list; /* enum egress_list */
+};
+
 enum limit_id {
 	LIMIT_WALL,
 	LIMIT_CPU_TIME,
@@ -80,6 +87,7 @@ struct request {
 	const char *script; /* -c */
 	const char *policy; /* --policy, NULL: none */
 	struct strlist read, write, hide, env, profile;
+	struct strlist allow_host, deny_host, allow_local;
 	struct egress_set egress;           /* of files and options; {0}: the network is closed */
 	uint64_t wall_ms, grace_ms, cpu_ms; /* LIMIT_UNSET: not asked for */
 	uint64_t cpus_milli, memory_bytes, pids, disk_bytes, inodes, output_bytes;
@@ -95,6 +103,8 @@ struct request {
 	size_t rule_count;
 	const struct file_env *file_env;
 	size_t file_env_count;
+	const struct host_rule *hosts;
+	size_t host_count;
 	uint32_t narrowed; /* bits 1 << limit_id: of a file that can only narrow */
 };
 

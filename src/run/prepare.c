@@ -21,6 +21,7 @@
 #include "base/term.h"
 #include "policy/apply.h"
 #include "policy/look.h"
+#include "policy/network.h"
 #include "policy/viewcache.h"
 #include "run/job.h"
 #include "run/session.h"
@@ -600,7 +601,10 @@ int job_policy(struct job *j, struct request *req, struct err *e)
 		*e = why;
 		return -1;
 	}
-	return policy_load(&j->policy, req, &j->who, &j->src, e);
+	if (policy_load(&j->policy, req, &j->who, &j->src, e) < 0)
+		return -1;
+	egress_set_release(&req->egress);
+	return network_of(req, &req->egress, e);
 }
 
 int job_begin(struct job *j, struct err *e)

@@ -73,7 +73,18 @@ TEXTS = [
     (V + "limits: {cpus: two}\n", 2, 16, "limits.cpus", C),
     (V + "limits: [wall, 5m]\n", 2, 9, "limits", C),
     (V + "limits: {idle: 5m}\n", 2, 10, "limits.idle", U),
-    (V + "network: {allow: [example.com]}\n", 2, 1, "network", U),
+    (V + "network: {allow: ['*']}\n", 2, 19, "network.allow[0]", C),
+    (V + "network: {allow: [a.b, 'https://a.b/x']}\n", 2, 24, "network.allow[1]", C),
+    (V + "network: {allow: [10.1.2.3/24]}\n", 2, 19, "network.allow[0]", C),
+    (V + "network: {allow: [user@example.com]}\n", 2, 19, "network.allow[0]", C),
+    (V + "network: {deny: ['a.b:0']}\n", 2, 18, "network.deny[0]", C),
+    (V + "network: {local: [70000]}\n", 2, 19, "network.local[0]", C),
+    (V + "network: {allow: [{host: a.b, methods: [GET]}]}\n", 2, 31,
+     "network.allow[0].methods", U),
+    (V + "network: {inspect: [a.b]}\n", 2, 11, "network.inspect", U),
+    (V + "network: {bytes_up: 1MiB}\n", 2, 11, "network.bytes_up", U),
+    (V + "network: {alow: [a.b]}\n", 2, 11, "network.alow", C),
+    (V + "secrets: []\n", 2, 1, "secrets", U),
     (V + "rules: [{match: {tool: x}, decision: deny}]\n", 2, 1, "rules", U),
     (V + "filesystem: {read: /etc/passwd}\n", 2, 20, "filesystem.read", C),
     (V + "filesystem: {write: ['**/x']}\n", 2, 22, "filesystem.write[0]", C),
@@ -687,6 +698,77 @@ def schemas(bench):
            [e.message for e in of["policy"].iter_errors(value)], good)
 
 
+def network(bench):
+    """Rules about hosts: shown, explained by what decides, and a project's file only denies."""
+    place, who = bench.place, bench.who.name
+    put(place, user_file(place), V + "network:\n  allow: [a.example, '*.github.io',\n"
+        "    'git.example:22', github.com, storage.googleapis.com]\n"
+        "  deny: [t.a.example]\n  local: [5432]\n")
+    put(place, project_file(place), V + "network: {allow: [evil.example], deny: ['*:23'], "
+        "local: [22]}\n")
+    shown = bench.show()["network"]
+    tap.ok([v["value"] for v in shown["allow"]] ==
+           ["a.example", "*.github.io", "git.example:22", "github.com", "storage.googleapis.com"]
+           and [v["value"] for v in shown["deny"]] == ["t.a.example", "*:23"]
+           and [v["value"] for v in shown["local"]] == ["5432"],
+           f"{who}: policy show has the rules that count", shown)
+    text = place.run([SANDGLASS, "policy", "show", "--origin"]).out
+    tap.ok("network.allow (project" in text and f"user {user_file(place)}:3" in text,
+           f"{who}: with their origins, and what did not count", text)
+
+    def explain(host, *options):
+        done = place.run([SANDGLASS, "policy", "explain", "--host", host, "--json", *options])
+        try:
+            return done.status, json.loads(done.out)
+        except ValueError:
+            return done.status, {"rule": str(done), "reason": "", "notes": []}
+
+    for host, status, reason, rule, options in (
+            ("a.example", 0, "rule", "network.allow[0] a.example", ()),
+            ("A.Example.:443", 0, "rule", "network.allow[0] a.example", ()),
+            ("a.example:80", 1, "port", "network.default", ()),
+            ("evil.example", 1, "default", "network.default", ()),
+            ("evil.example", 0, "rule", "network.allow[5] evil.example",
+             ("--allow-host", "evil.example")),
+            ("a.example", 1, "denied", "network.deny[2] **.example",
+             ("--deny-host", "**.example")),
+            ("a.example:23", 1, "denied", "network.deny[1] *:23",
+             ("--allow-host", "a.example:*")),
+            ("0x7f.1:5432", 0, "rule", "network.local[0] 5432", ()),
+            ("localhost:22", 1, "local", "network.local", ()),
+            ("2852039166:80", 1, "address", "network.address cloud metadata", ())):
+        got, answer = explain(host, *options)
+        tap.ok((got, answer["reason"], answer["rule"]) == (status, reason, rule),
+               f"{who}: explain --host {host} {' '.join(options)}", got, answer)
+    tap.ok(any("push possible" in note for note in explain("git.example:22")[1]["notes"])
+           and not explain("a.example")[1]["notes"][1:],
+           f"{who}: explain says where git can push", explain("git.example:22"))
+    done = place.run([SANDGLASS, "policy", "explain", "--host", "a..b"])
+    tap.ok(done.status == 2 and "CONFIG_INVALID: --host: an empty part" in done.err,
+           f"{who}: explain refuses what is no host", done)
+    found = {f["key"]: f["message"] for f in bench.check()[1] if f["severity"] == "warning"}
+    tap.ok("shared hosting" in found.get("network.allow[1]", "")
+           and "port 22" in found.get("network.allow[2]", "")
+           and "github.com" in found.get("network.allow[3]", "")
+           and "anybody can put" in found.get("network.allow[4]", "")
+           and "network.allow[0]" not in found and "network.deny[0]" not in found,
+           f"{who}: policy check names broad patterns and ways to push", found)
+    for option, value, says in (("--allow-host", "*", "would open every name"),
+                                ("--allow-host", "127.1:80", "127.0.0.1:80"),
+                                ("--deny-host", "https://a.b/x", "a path"),
+                                ("--allow-local", "0", "a port is one number")):
+        status, result, ran = bench.run(option, value)
+        error = result["error"] or {}
+        tap.ok(status == 125 and not ran and error["code"] == C and option in error["message"]
+               and says in error["message"] + str(error["hint"]),
+               f"{who}: {option} {value} is refused", result)
+    for options in (("--mode", "danger-full-access"), ("--isolation", "landlock")):
+        status, result, ran = bench.run(*options, "--deny-host", "a.b")
+        tap.ok(status == 125 and not ran and "exclude each other" in result["error"]["message"],
+               f"{who}: no rules about the network with {options[1]}", result)
+    bench.clear()
+
+
 def quick(bench):
     """Without any policy file: how many more system calls, and none of them opens anything."""
     place, who = bench.place, bench.who.name
@@ -707,7 +789,7 @@ def main():
         bench = Bench(who)
         try:
             for test in (control, broken_texts, special_files, layers, narrowing, full_access,
-                         profiles, schemas, cache, flips, racing, quick):
+                         network, profiles, schemas, cache, flips, racing, quick):
                 if SANITIZED and test is quick:
                     continue
                 tap.attempt(f"{who.name}: {test.__name__}", test, bench)

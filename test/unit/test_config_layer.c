@@ -52,7 +52,11 @@ START_TEST(everything)
 		"  checks:\n"
 		"  - {name: unit-1, run: [npm, test, 7, \"\"], timeout: 90s}\n"
 		"  - {run: [make], name: b}\n"
-		"artifacts: [\"**/junit*.xml\", coverage/**]\n";
+		"artifacts: [\"**/junit*.xml\", coverage/**]\n"
+		"network:\n"
+		"  allow: [a.com, {host: b.com}, \"*.c.com:22\"]\n"
+		"  deny: [\"*:25\"]\n"
+		"  local: [5432, '80']\n";
 	struct layer l = good(yaml);
 
 	ck_assert_int_eq(l.mode, MODE_READ_ONLY);
@@ -100,6 +104,15 @@ START_TEST(everything)
 	ck_assert(l.artifacts_named);
 	ck_assert_uint_eq(l.artifact_count, 2);
 	ck_assert_str_eq(l.artifacts[1].name, "coverage/**");
+	ck_assert_uint_eq(l.host_count, 6);
+	ck_assert_str_eq(l.hosts[1].text, "b.com");
+	ck_assert_uint_eq(l.hosts[1].list, EGRESS_LIST_ALLOW);
+	ck_assert_uint_eq(l.hosts[2].number, 2);
+	ck_assert_uint_eq(l.hosts[2].at.line, 21);
+	ck_assert_uint_eq(l.hosts[3].list, EGRESS_LIST_DENY);
+	ck_assert_uint_eq(l.hosts[3].number, 0);
+	ck_assert_str_eq(l.hosts[5].text, "80");
+	ck_assert_uint_eq(l.hosts[5].list, EGRESS_LIST_LOCAL);
 }
 END_TEST
 
@@ -205,7 +218,24 @@ static const struct row rows[] = {
 	BAD("version: 1\nartifacts: [a//b]\n", 2, 13, "artifacts[0]", "needs a name"),
 	BAD("version: 1\nartifacts: [a**]\n", 2, 13, "artifacts[0]", "stands alone"),
 	LATER("version: 1\nlimits: {idle: 5m}\n", 2, 10, "limits.idle"),
-	LATER("version: 1\nnetwork: {allow: [a]}\n", 2, 1, "network"),
+	LATER("version: 1\nnetwork: {inspect: [a]}\n", 2, 11, "network.inspect"),
+	LATER("version: 1\nnetwork: {mirror: {}}\n", 2, 11, "network.mirror"),
+	LATER("version: 1\nnetwork: {bytes_up: 1}\n", 2, 11, "network.bytes_up"),
+	LATER("version: 1\nnetwork: {push: []}\n", 2, 11, "network.push"),
+	LATER("version: 1\nsecrets: []\n", 2, 1, "secrets"),
+	LATER("version: 1\nnetwork: {allow: [{host: a, methods: [GET]}]}\n", 2, 29,
+	      "network.allow[0].methods"),
+	LATER("version: 1\nnetwork: {deny: [{host: a, paths: [/]}]}\n", 2, 28,
+	      "network.deny[0].paths"),
+	BAD("version: 1\nnetwork: {allow: [{}]}\n", 2, 19, "network.allow[0]", "is missing"),
+	BAD("version: 1\nnetwork: {allow: [a, \"*\"]}\n", 2, 22, "network.allow[1]",
+	    "would open every name"),
+	BAD("version: 1\nnetwork: {allow: a}\n", 2, 18, "network.allow", "must be a list"),
+	BAD("version: 1\nnetwork: {allow: ['']}\n", 2, 19, "network.allow[0]", "no host"),
+	BAD("version: 1\nnetwork: {deny: [https://a.b/x]}\n", 2, 18, "network.deny[0]", "a path"),
+	BAD("version: 1\nnetwork: {local: [0]}\n", 2, 19, "network.local[0]", "a port is"),
+	BAD("version: 1\nnetwork: {local: [{host: 1}]}\n", 2, 19, "network.local[0]", "not a map"),
+	BAD("version: 1\nnetwork: {alow: []}\n", 2, 11, "network.alow", "unknown key"),
 	LATER("version: 1\nrules: []\n", 2, 1, "rules"),
 	BAD("version: 1\nfilesystem: {read: /x}\n", 2, 20, "filesystem.read", "must be a list"),
 	BAD("version: 1\nfilesystem: {read: [a, '']}\n", 2, 24, "filesystem.read[1]", "empty path"),

@@ -131,6 +131,36 @@ START_TEST(untrusted)
 }
 END_TEST
 
+static const char hosts[] = "version: 1\nnetwork: {allow: [a.com], deny: [b.com], local: [80]}\n";
+
+/* A deny counts whoever says it; what opens something, only from who is believed. */
+START_TEST(network)
+{
+	unsigned char digest[SHA256_BYTES];
+	struct compiled c;
+	struct err e;
+
+	put_policy(USER, "version: 1\nnetwork: {allow: [u.com], deny: [v.com]}\n");
+	put_policy(PROJECT, hosts);
+	ck_assert_int_eq(load(NULL), 0);
+	ck_assert_uint_eq(set.host_count, 3);
+	ck_assert_str_eq(set.hosts[0].v->text, "u.com");
+	ck_assert_str_eq(set.hosts[2].v->text, "b.com");
+	ck_assert_uint_eq(set.ignored_count, 2);
+	ck_assert_str_eq(set.ignored[0].key, "network.allow");
+	ck_assert_str_eq(set.ignored[1].key, "network.local");
+	CK_WORKS(set_compile(&set, "k", 1, &c, &e), e);
+	ck_assert_uint_eq(c.host_count, 3);
+	ck_assert_uint_eq(c.hosts[2].list, EGRESS_LIST_DENY);
+	ck_assert_ptr_nonnull(strstr(c.hosts[2].origin, "project "));
+	sha256(hosts, sizeof(hosts) - 1, digest);
+	CK_WORKS(trust_add(at("state"), at(PROJECT), digest, &e), e);
+	ck_assert_int_eq(load(NULL), 0);
+	ck_assert_uint_eq(set.host_count, 5);
+	ck_assert_uint_eq(set.ignored_count, 0);
+}
+END_TEST
+
 START_TEST(trusted)
 {
 	unsigned char digest[SHA256_BYTES];
@@ -352,6 +382,7 @@ int main(void)
 	tcase_add_checked_fixture(c, setup, place_close);
 	tcase_add_test(c, files);
 	tcase_add_test(c, untrusted);
+	tcase_add_test(c, network);
 	tcase_add_test(c, trusted);
 	tcase_add_test(c, promotion);
 	tcase_add_test(c, full_access);

@@ -6,6 +6,7 @@
 #include "policy/compiled.h"
 
 #include "base/base.h"
+#include "egress/set.h"
 #include "policy/apply.h"
 #include "policy/compiled_record.h"
 #include "policy/limits.h"
@@ -28,6 +29,10 @@ static struct compiled sample(void)
 	static struct file_env env[] = {{.text = "CI"},
 					{.text = "CARGO_HOME=/x", .if_there = true},
 					{.text = "EMPTY="}};
+	static struct host_rule hosts[] =
+		{{.text = "*.a.com", .origin = "user /p:2", .list = EGRESS_LIST_ALLOW},
+		 {.text = "*", .origin = "", .list = EGRESS_LIST_DENY},
+		 {.text = "80", .origin = "user /p:3", .list = EGRESS_LIST_LOCAL}};
 	static const char *notes[] = {"not taken"};
 	static struct compiled_file files[] = {
 		{.path = "/p", .layer = LAYER_USER, .trusted = true, .sha256 = {1, 2, 3}},
@@ -45,6 +50,8 @@ static struct compiled sample(void)
 		.rule_count = ARRAY_LEN(rules),
 		.env = env,
 		.env_count = ARRAY_LEN(env),
+		.hosts = hosts,
+		.host_count = ARRAY_LEN(hosts),
 		.files = files,
 		.file_count = ARRAY_LEN(files),
 		.notes = notes,
@@ -107,6 +114,10 @@ START_TEST(round_trip)
 		ck_assert(d.files[i].trusted == c.files[i].trusted);
 		ck_assert_mem_eq(d.files[i].sha256, c.files[i].sha256, SHA256_BYTES);
 	}
+	ck_assert_uint_eq(d.host_count, 3);
+	ck_assert_str_eq(d.hosts[0].text, "*.a.com");
+	ck_assert_str_eq(d.hosts[0].origin, "user /p:2");
+	ck_assert_uint_eq(d.hosts[1].list, EGRESS_LIST_DENY);
 	ck_assert_uint_eq(d.env_count, 3);
 	ck_assert_str_eq(d.env[1].text, "CARGO_HOME=/x");
 	ck_assert(d.env[1].if_there && !d.env[0].if_there);
@@ -225,6 +236,14 @@ START_TEST(values)
 	c.env[0] = (struct file_env){.text = "CI", .if_there = true};
 	refuses(&c);
 	c.env[0].if_there = false;
+	c.hosts[1].list = EGRESS_LIST_ALLOW; /* all of it at once */
+	refuses(&c);
+	c.hosts[1].list = EGRESS_LISTS;
+	refuses(&c);
+	c.hosts[1].list = EGRESS_LIST_DENY;
+	c.hosts[0].text = "a..com";
+	refuses(&c);
+	c.hosts[0].text = "*.a.com";
 	c.files[0].path = "p";
 	refuses(&c);
 	c.files[0].path = "/p";
@@ -242,7 +261,7 @@ START_TEST(limits)
 		many[i] = (struct path_rule){.path = "/p", .origin = ""};
 	c.rules = many;
 	c.rule_count = ARRAY_LEN(many);
-	c.env_count = c.note_count = 0;
+	c.env_count = c.host_count = c.note_count = 0;
 	AUTO_BUF bytes = encode(&c);
 	CK_WORKS(compiled_decode(bytes.p, bytes.n, &d, &e), e);
 	ck_assert_uint_eq(d.rule_count, MAX_COMPILED_RULES);
