@@ -406,7 +406,7 @@ static enum http_verdict take_absolute(struct http_text target, struct http_head
 		n++;
 	if (!take_authority((struct http_text){target.p, n}, &a))
 		return bad(b, 400, "the target's host is not well-formed");
-	h->form = HTTP_ABSOLUTE;
+	h->form = HTTP_FORM_ABSOLUTE;
 	h->host = a.host;
 	h->literal6 = a.literal6;
 	h->port = a.has_port ? a.port : 80;
@@ -427,7 +427,7 @@ static enum http_verdict take_target(struct http_text target, struct http_head *
 		return take_absolute(target, h, b);
 	if (!take_authority(target, &a) || !a.has_port)
 		return bad(b, 400, "CONNECT takes host:port");
-	h->form = HTTP_CONNECT;
+	h->form = HTTP_FORM_CONNECT;
 	h->host = a.host;
 	h->literal6 = a.literal6;
 	h->port = a.port;
@@ -475,7 +475,7 @@ static enum http_verdict check_host(const struct http_head *h, struct http_bad *
 		return h->minor == 0 ? HTTP_DONE : bad(b, 400, "no Host");
 	if (!take_authority(f->value, &a))
 		return bad(b, 400, "Host is not well-formed");
-	uint16_t port = a.has_port ? a.port : h->form == HTTP_CONNECT ? 443 : 80;
+	uint16_t port = a.has_port ? a.port : h->form == HTTP_FORM_CONNECT ? 443 : 80;
 	if (a.literal6 != h->literal6 || port != h->port ||
 	    !same_text(without_dot(a.host), without_dot(h->host))) {
 		*b = (struct http_bad){400, "Host is not the target's", true};
@@ -496,7 +496,7 @@ static enum http_verdict check_upgrade(struct http_head *h, const struct connect
 	h->upgrade = true;
 	if (!c->upgrade)
 		return bad(b, 400, "Upgrade without Connection: upgrade");
-	if (h->body != HTTP_BODY_NONE || h->minor == 0 || h->form == HTTP_CONNECT)
+	if (h->body != HTTP_BODY_NONE || h->minor == 0 || h->form == HTTP_FORM_CONNECT)
 		return bad(b, 400, "Upgrade where none can be");
 	struct http_text list = f->value;
 	while (next_element(&list, &one)) {
@@ -518,7 +518,8 @@ static enum http_verdict check_request(struct http_head *h, struct http_bad *b)
 	if (check_single(h, b) != HTTP_DONE || take_hops(h, &c, b) != HTTP_DONE ||
 	    check_host(h, b) != HTTP_DONE || take_body(h, b) != HTTP_DONE)
 		return HTTP_BAD;
-	if (h->form == HTTP_CONNECT && (find(h, "content-length") || find(h, "transfer-encoding")))
+	if (h->form == HTTP_FORM_CONNECT &&
+	    (find(h, "content-length") || find(h, "transfer-encoding")))
 		return bad(b, 400, "CONNECT with a body");
 	if (expect && !http_text_is(expect->value, "100-continue"))
 		return bad(b, 417, "an expectation that is not 100-continue");

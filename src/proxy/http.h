@@ -39,8 +39,8 @@ struct http_field {
 };
 
 enum http_form {
-	HTTP_CONNECT,  /* CONNECT host:port */
-	HTTP_ABSOLUTE, /* METHOD http://host[:port]/path */
+	HTTP_FORM_CONNECT,  /* CONNECT host:port */
+	HTTP_FORM_ABSOLUTE, /* METHOD http://host[:port]/path */
 };
 
 enum http_body {

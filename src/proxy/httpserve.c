@@ -99,7 +99,7 @@ static void try_head(struct conn *c)
 	}
 	if (!take_host(c, &h))
 		return;
-	if (h.form == HTTP_CONNECT)
+	if (h.form == HTTP_FORM_CONNECT)
 		take_connect(c, h.bytes);
 	else
 		exchange_start(c, &h);

@@ -77,7 +77,8 @@ def encoder():
 class Proxy:
     encode = None
 
-    def __init__(self, *rules, local=(), nofile=None, kinds=tuple(KINDS), read=True, program=None, leak=()):
+    def __init__(self, *rules, local=(), nofile=None, kinds=tuple(KINDS), read=True, program=None,
+                 leak=(), redirect_ports=()):
         """Rules: pairs of list and text. Ports of listeners are in self.port."""
         if Proxy.encode is None:
             Proxy.encode = encoder()
@@ -105,12 +106,18 @@ class Proxy:
             s.bind(("127.0.0.77", inside))
             listeners.append(("local", s, port))
             self.port["local", port] = s.getsockname()[1]
-        for port in self.extra_ports():
-            for family, any_address in ((socket.AF_INET, "0.0.0.0"), ):
-                s = socket.socket(family)
-                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                s.bind((any_address, port))
-                listeners.append(("redirect4", s, 0))
+        # A server may have the same port at an address of its own.
+        for port in redirect_ports:
+            for kind, family, any_address in (("redirect4", socket.AF_INET, "0.0.0.0"),
+                                              ("redirect6", socket.AF_INET6, "::")):
+                if kind in kinds:
+                    s = socket.socket(family)
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                    if kind == "redirect6":
+                        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                    s.bind((any_address, port))
+                    listeners.append((kind, s, 0))
         for _, s, _ in listeners:
             if s.type == socket.SOCK_STREAM:
                 s.listen(4096)
@@ -148,9 +155,6 @@ class Proxy:
         if not self.wait(lambda e: e["kind"] == "ready", 10):
             self.stop()
             raise RuntimeError(f"the proxy did not start: {self.said()}")
-
-    def extra_ports(self):
-        return ()
 
     def said(self):
         self.stderr.seek(0)
@@ -221,8 +225,9 @@ class Server:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.listener = socket.socket(family)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         self.listener.bind((address, port))
-        self.listener.listen(1024)
+        self.listener.listen(4096)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
