@@ -53,12 +53,12 @@ static const struct opt gc_options[] = {
 
 #define SESSION_VERB(id, verb, what, args, text, opts)                         \
 	const struct usage session_##id##_usage = {                            \
-		.name = verb,                                                  \
-		.summary = what,                                               \
+		.name = (verb),                                                \
+		.summary = (what),                                             \
 		.synopsis = (const char *const[]){"session " verb args, NULL}, \
-		.about = text,                                                 \
+		.about = (text),                                               \
 		.status = STATUS,                                              \
-		.options = opts,                                               \
+		.options = (opts),                                             \
 		.option_count = ARRAY_LEN(opts),                               \
 	}
 

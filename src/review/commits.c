@@ -417,12 +417,12 @@ static const char list_script[] = OBJECTS_SCRIPT
 	"	shift 3\n"
 	"done\n";
 
-/* A script over the session's objects and those of the source. */
+/* A script over the session's objects and those of the source; returns what it printed. */
 static int over_objects(const struct review *r, const struct changes *c, int scratch,
-			const struct commits *m, const char *script, uint64_t most, int *ret_out,
-			struct err *e)
+			const struct commits *m, const char *script, uint64_t most, struct err *e)
 {
 	AUTO_FREE char *objects = NULL;
+	int out = -1;
 	AUTO_FREE const char **args = calloc(4 + 3 * m->n + 1, sizeof(*args));
 	AUTO_FD int tar = openat(scratch, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 
@@ -450,19 +450,21 @@ static int over_objects(const struct review *r, const struct changes *c, int scr
 		.in_n = 1,
 		.max_out = most,
 	};
-	return boxed_run(&b, ret_out, e);
+	return boxed_run(&b, &out, e) < 0 ? -1 : out;
 }
 
 int commits_bundle(const struct review *r, const struct changes *c, int scratch, struct commits *m,
 		   struct err *e)
 {
-	return over_objects(r, c, scratch, m, bundle_script, MAX_BUNDLE_BYTES, &m->bundle, e);
+	m->bundle = over_objects(r, c, scratch, m, bundle_script, MAX_BUNDLE_BYTES, e);
+	return m->bundle < 0 ? -1 : 0;
 }
 
 int commits_list(const struct review *r, const struct changes *c, int scratch,
 		 const struct commits *m, uint64_t most, int *ret_out, struct err *e)
 {
-	return over_objects(r, c, scratch, m, list_script, most, ret_out, e);
+	*ret_out = over_objects(r, c, scratch, m, list_script, most, e);
+	return *ret_out < 0 ? -1 : 0;
 }
 
 /* Before each command of git's in the source's repository. */

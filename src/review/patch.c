@@ -286,9 +286,10 @@ static int take_numbers(struct patch *p, const char *line, struct err *e)
 		return unexpected(e);
 	if (line[at])
 		(void)snprintf(path, sizeof(path), "%s", line + at);
-	else if (gitbox_text(&p->git, path, sizeof(path), e) < 0 ||
-		 gitbox_text(&p->git, path, sizeof(path), e) < 0)
-		return -1;
+	else
+		for (int names = 0; names < 2; names++) /* the old one, the new one */
+			if (gitbox_text(&p->git, path, sizeof(path), e) < 0)
+				return -1;
 	struct patch_note *to = note_of(p, path);
 	if (!to)
 		return unexpected(e);

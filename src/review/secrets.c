@@ -21,7 +21,9 @@
 #define MAX_TRIES 10000u /* matches of one kind that are looked at */
 
 struct secrets {
-	pcre2_code **code;
+	struct secret_code {
+		pcre2_code *re;
+	} * code; /* by kind */
 	pcre2_match_data *data;
 	pcre2_match_context *limits;
 };
@@ -38,16 +40,16 @@ int secrets_new(struct secrets **ret, struct err *e)
 	for (size_t i = 0; s->code && s->data && s->limits && i < secret_kind_count; i++) {
 		int error = 0;
 		PCRE2_SIZE at = 0;
-		s->code[i] =
+		s->code[i].re =
 			pcre2_compile((PCRE2_SPTR)secret_kinds[i].pattern, PCRE2_ZERO_TERMINATED,
 				      PCRE2_NEVER_UTF, &error, &at, NULL);
-		if (!s->code[i]) {
+		if (!s->code[i].re) {
 			secrets_free(s);
 			return err_set(e, ERR_INTERNAL, "the pattern of %s is wrong at %zu",
 				       secret_kinds[i].name, (size_t)at);
 		}
 		/* Without it the interpreter does the same, slower. */
-		(void)pcre2_jit_compile(s->code[i], PCRE2_JIT_COMPLETE);
+		(void)pcre2_jit_compile(s->code[i].re, PCRE2_JIT_COMPLETE);
 	}
 	if (!s->code || !s->data || !s->limits) {
 		secrets_free(s);
@@ -65,7 +67,7 @@ void secrets_free(struct secrets *s)
 	if (!s)
 		return;
 	for (size_t i = 0; s->code && i < secret_kind_count; i++)
-		pcre2_code_free(s->code[i]);
+		pcre2_code_free(s->code[i].re);
 	free(s->code);
 	pcre2_match_data_free(s->data);
 	pcre2_match_context_free(s->limits);
@@ -136,7 +138,7 @@ static void find_kind(struct search *f, size_t kind)
 	PCRE2_SIZE from = 0;
 
 	for (unsigned int i = 0; i < MAX_TRIES && from < f->n && f->count < MAX_SECRETS; i++) {
-		int rc = pcre2_match(f->s->code[kind], (PCRE2_SPTR)f->text, f->n, from, 0,
+		int rc = pcre2_match(f->s->code[kind].re, (PCRE2_SPTR)f->text, f->n, from, 0,
 				     f->s->data, f->s->limits);
 		if (rc == PCRE2_ERROR_NOMATCH)
 			return;
