@@ -607,6 +607,36 @@ int job_policy(struct job *j, struct request *req, struct err *e)
 	return network_of(req, &req->egress, e);
 }
 
+/* Ids of session and call: the session's own, what the caller gave, or new ones. */
+static int decide_names(struct job *j, struct err *e)
+{
+	const char *given = caller_env(&j->who, "SESSION_ID");
+
+	if (uuid4(j->session, e) < 0 || uuid4(j->call, e) < 0)
+		return -1;
+	if (j->in && j->in->call[0])
+		memcpy(j->call, j->in->call, UUID_TEXT);
+	if (j->in)
+		memcpy(j->session, j->in->rec.id, UUID_TEXT);
+	else if (given && uuid_valid(given))
+		memcpy(j->session, given, UUID_TEXT);
+	return 0;
+}
+
+/* The uid that root's sandbox has on the host. */
+static int decide_uid(struct job *j, bool bare, struct err *e)
+{
+	if (j->in) {
+		j->session_uid = j->in->rec.uid; /* its keeper holds it */
+		return 0;
+	}
+	if (bare || !j->who.root)
+		return 0;
+	if (j->uid_fd < 0)
+		j->uid_fd = uidlock_take(&j->session_uid, e);
+	return j->uid_fd < 0 ? -1 : 0;
+}
+
 int job_begin(struct job *j, struct err *e)
 {
 	bool bare = j->req->mode == MODE_FULL_ACCESS;
@@ -615,18 +645,13 @@ int job_begin(struct job *j, struct err *e)
 		return -1;
 	if (job_is_rung(j))
 		j->plan.n.flags |= PLAN_LANDLOCK;
+	if (j->in)
+		j->plan.n.flags |= PLAN_SESSION;
 	j->root.sessions = j->root.lock = -1;
 	if (!bare && decide_egress(j, e) < 0)
 		return -1;
-	if (uuid4(j->session, e) < 0 || uuid4(j->call, e) < 0)
+	if (decide_names(j, e) < 0)
 		return -1;
-	const char *given = caller_env(&j->who, "SESSION_ID");
-	if (j->in && j->in->call[0])
-		memcpy(j->call, j->in->call, UUID_TEXT);
-	if (j->in)
-		memcpy(j->session, j->in->rec.id, UUID_TEXT);
-	else if (given && uuid_valid(given))
-		memcpy(j->session, given, UUID_TEXT);
 	if (bare) {
 		j->plan.n.flags |= PLAN_BARE;
 		j->runs_as = "caller";
@@ -644,14 +669,8 @@ int job_begin(struct job *j, struct err *e)
 	/* A descriptor of its own, read-only, needs a mount. */
 	if (job_is_rung(j) && j->io.way[0] == STDIO_FILE)
 		j->io.way[0] = STDIO_RELAY;
-	if (j->in)
-		j->session_uid = j->in->rec.uid; /* its keeper holds it */
-	else if (!bare && j->who.root && j->uid_fd < 0)
-		j->uid_fd = uidlock_take(&j->session_uid, e);
-	if (!bare && !j->in && j->who.root && j->uid_fd < 0)
+	if (decide_uid(j, bare, e) < 0)
 		return -1;
-	if (j->in)
-		j->plan.n.flags |= PLAN_SESSION;
 	decide_counters(&j->plan.n);
 	return bare ? 0 : decide_ids(j, &j->ids, e);
 }

@@ -29,6 +29,7 @@
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 #define CHUNK ((size_t)32 << 20)
 #define BLOCK 512u /* of st_blocks: stat(2) */
+#define BLOCK_BYTES ((size_t)1 << 18)
 #define LOOK_BYTES (UINT64_C(64) << 20)
 #define LOOK_FILES 1024u
 #define TELL_MS 1000u
@@ -128,25 +129,37 @@ static void take_owner(const struct copy *c, int to, const char *name, const str
 				AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
 }
 
+/* By hand, where the file systems do not do it themselves. *block is made the first time. */
+static ssize_t copy_block(struct copy *c, int from, int to, off_t at, size_t want, char **block)
+{
+	if (!*block && !(*block = malloc(BLOCK_BYTES)))
+		return err_set(c->e, ERR_INTERNAL, "out of memory");
+	ssize_t n = pread(from, *block, want < BLOCK_BYTES ? want : BLOCK_BYTES, at);
+	if (n < 0 || (n > 0 && pwrite(to, *block, (size_t)n, at) != n))
+		return fail(c);
+	return n;
+}
+
+static bool is_not_offered(int error)
+{
+	return error == EXDEV || error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
+}
+
 static int copy_range(struct copy *c, int from, int to, off_t at, off_t end)
 {
 	AUTO_FREE char *block = NULL;
 
 	while (at < end) {
 		size_t want = (size_t)(end - at) < CHUNK ? (size_t)(end - at) : CHUNK;
-		off_t out = at;
-		ssize_t n = block ? -1 : copy_file_range(from, &at, to, &out, want, 0);
-		if (n < 0 && !block && errno != EXDEV && errno != EINVAL && errno != ENOSYS &&
-		    errno != EOPNOTSUPP)
+		off_t in = at, out = at;
+		ssize_t n = block ? -1 : copy_file_range(from, &in, to, &out, want, 0);
+		if (n < 0 && !block && !is_not_offered(errno))
 			return fail(c);
-		if (n < 0) {
-			if (!block && !(block = malloc(1 << 18)))
-				return err_set(c->e, ERR_INTERNAL, "out of memory");
-			n = pread(from, block, want < 1 << 18 ? want : 1 << 18, at);
-			if (n < 0 || (n > 0 && pwrite(to, block, (size_t)n, at) != n))
-				return fail(c);
-			at += n;
-		}
+		if (n < 0)
+			n = copy_block(c, from, to, at, want, &block);
+		if (n < 0)
+			return -1;
+		at += n;
 		if (n == 0)
 			return 0; /* it is shorter by now */
 		if (charge(c, 0, (uint64_t)n) < 0)

@@ -778,17 +778,27 @@ static uint64_t next_ms(const struct keeper *k)
 	return next;
 }
 
+/* What time alone brings: the end of the lease, a look at what the calls have taken. */
+static void keep_time(struct keeper *k)
+{
+	uint64_t now = boot_ms();
+
+	if (now >= (k->lease.state == KEEP_PAUSED ? k->most_ms : k->end_ms))
+		(void)end_session(k, ERR_LEASE_EXPIRED, "the session's lease is over", true);
+	else if (calls_of(k) && k->lease.state == KEEP_ACTIVE && now >= k->sample_ms)
+		on_sample(k);
+}
+
 static void loop(struct keeper *k)
 {
 	struct pollfd fds[MAX_PEERS + 2];
 
 	while (!k->over) {
-		uint64_t now = boot_ms();
 		for (size_t i = 0; i < MAX_PEERS; i++)
 			fds[i] = (struct pollfd){.fd = k->peers[i].fd, .events = POLLIN};
 		fds[MAX_PEERS] = (struct pollfd){.fd = k->listener, .events = POLLIN};
 		fds[MAX_PEERS + 1] = (struct pollfd){.fd = k->layers.ctl, .events = POLLRDHUP};
-		(void)poll(fds, MAX_PEERS + 2, clock_poll_timeout(now, next_ms(k)));
+		(void)poll(fds, MAX_PEERS + 2, clock_poll_timeout(boot_ms(), next_ms(k)));
 		for (size_t i = 0; i < MAX_PEERS && !k->over; i++)
 			if (fds[i].fd >= 0 && fds[i].fd == k->peers[i].fd && fds[i].revents)
 				on_request(k, &k->peers[i]);
@@ -796,17 +806,12 @@ static void loop(struct keeper *k)
 			on_peer(k);
 		if (!k->over)
 			end_waits(k);
-		now = boot_ms();
 		if (k->over)
 			return;
 		if (fds[MAX_PEERS + 1].fd == k->layers.ctl &&
 		    (fds[MAX_PEERS + 1].revents & (POLLHUP | POLLERR)))
 			return; /* the holder was killed: nothing runs any more; who comes next begins anew */
-		if (now >= (k->lease.state == KEEP_PAUSED ? k->most_ms : k->end_ms))
-			(void)end_session(k, ERR_LEASE_EXPIRED, "the session's lease is over",
-					  true);
-		else if (calls_of(k) && k->lease.state == KEEP_ACTIVE && now >= k->sample_ms)
-			on_sample(k);
+		keep_time(k);
 	}
 }
 

@@ -160,7 +160,7 @@ class Fish:
 
 ZSH = r"""
 fpath=(%(folder)s $fpath)
-autoload -Uz compinit && compinit -D -u
+autoload -Uz compinit && compinit -u -d $ZDOTDIR/dump
 zstyle ':completion:*' list-colors ''
 zstyle ':completion:*' menu no
 zstyle ':completion:*' list-grouped no
