@@ -205,10 +205,10 @@ class Zsh:
             pass
         pid, master = pty.fork()
         if pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 400, 0, 0))
             os.chdir(cwd)
             os.execvpe("zsh", ["zsh", "-d", "-i"],
                        {**ENV, "ZDOTDIR": self.home, "HOME": self.home, "OUT": self.out})
-        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 400, 0, 0))
         said = self._until(master, "READY\n", b"")
         os.write(master, line.encode() + b"\t")
         said = self._until(master, "END\n", said)
