@@ -161,8 +161,7 @@ void conn_end(struct conn *c, bool reset)
 	dial_cancel(c);
 	exchange_free(c->exchange);
 	c->exchange = NULL;
-	if (c->name)
-		names_drop(&c->px->names, c->name, proxy_now(c->px));
+	conn_forget_name(c);
 	side_close(c, CLIENT, reset);
 	side_close(c, SERVER, reset);
 	c->px->connections--;
@@ -551,17 +550,40 @@ void conn_close_all(struct proxy *px)
 		conn_closed(c);
 }
 
+/* A synthetic address is the name that it was given out for, whoever speaks of it. */
+static bool know_name(struct conn *c)
+{
+	struct name *n = NULL;
+
+	if (c->host.kind == HOST_NAME)
+		return true;
+	n = names_find(&c->px->names, &c->host.addr);
+	if (!n)
+		return address_class(&c->host.addr) != ADDRESS_SYNTHETIC;
+	names_hold(&c->px->names, n, proxy_now(c->px));
+	c->name = n;
+	c->host = n->host;
+	return true;
+}
+
+void conn_forget_name(struct conn *c)
+{
+	if (c->name)
+		names_drop(&c->px->names, c->name, proxy_now(c->px));
+	c->name = NULL;
+}
+
 bool conn_allowed(struct conn *c, enum egress_reason *ret_reason)
 {
-	struct egress_verdict v = egress_match_name(&c->px->set, &c->host, c->port);
+	struct egress_verdict v = {.reason = EGRESS_WHY_SYNTHETIC, .rule = -1};
 
-	if (c->host.kind != HOST_NAME)
-		c->address = c->host.addr;
+	if (know_name(c))
+		v = egress_match_name(&c->px->set, &c->host, c->port);
+	c->address = c->host.kind == HOST_NAME ? (struct address){.family = 0} : c->host.addr;
 	c->rule = v.rule;
 	c->local = v.allow && v.local;
 	*ret_reason = v.reason;
 	if (!v.allow)
-		conn_say(c, EGRESS_DENY, v.reason, v.rule,
-			 c->host.kind == HOST_NAME ? NULL : &c->host.addr);
+		conn_say(c, EGRESS_DENY, v.reason, v.rule, &c->address);
 	return v.allow;
 }

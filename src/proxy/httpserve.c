@@ -165,7 +165,9 @@ void http_next(struct conn *c)
 	c->id = ++c->px->last_id;
 	c->up = c->down = 0;
 	c->address = (struct address){.family = 0};
-	c->host.text[0] = '\0';
+	conn_forget_name(c);
+	c->host = (struct host){.kind = HOST_NAME};
+	c->rule = -1;
 	conn_deadline(c, c->in_len ? HEAD_MS : KEEP_ALIVE_MS, false);
 	if (c->in_len)
 		try_head(c);

@@ -170,10 +170,12 @@ void dial_start(struct conn *c, void (*done)(struct conn *c, const struct dial_e
 void dial_cancel(struct conn *c);
 
 /*
- * Is c->host at c->port allowed? Sets rule and local, or says EGRESS_DENY and
- * returns the verdict's reason in *ret_reason.
+ * Is c->host at c->port allowed? A synthetic address becomes its name before. Sets
+ * rule and local, or says EGRESS_DENY and returns the verdict's reason in *ret_reason.
  */
 bool conn_allowed(struct conn *c, enum egress_reason *ret_reason);
+/* Its synthetic address may be given to another name again. */
+void conn_forget_name(struct conn *c);
 
 /* Bytes both ways from now on; what is in c->in goes first. */
 void tunnel_start(struct conn *c);

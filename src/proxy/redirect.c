@@ -103,30 +103,6 @@ static void go(struct conn *c)
 	dial_start(c, dialled);
 }
 
-static void deny(struct conn *c, enum egress_reason reason)
-{
-	conn_say(c, EGRESS_DENY, reason, -1, &c->address);
-	conn_end(c, true);
-}
-
-/* The name behind an address, or the address itself. */
-static bool take_target(struct conn *c, const struct address *a)
-{
-	c->address = *a;
-	c->name = names_find(&c->px->names, a);
-	if (c->name) {
-		names_hold(&c->px->names, c->name, proxy_now(c->px));
-		c->host = c->name->host;
-		c->address = (struct address){.family = 0};
-		return true;
-	}
-	host_of_address(a, &c->host);
-	if (address_class(a) != ADDRESS_SYNTHETIC)
-		return true;
-	deny(c, EGRESS_WHY_SYNTHETIC);
-	return false;
-}
-
 void redirect_accepted(struct proxy *px, int fd)
 {
 	struct address to;
@@ -136,11 +112,11 @@ void redirect_accepted(struct proxy *px, int fd)
 	if (!c)
 		return;
 	if (!original(fd, &to, &c->port) || c->port == 0) {
-		deny(c, EGRESS_WHY_SYNTHETIC);
+		conn_say(c, EGRESS_DENY, EGRESS_WHY_SYNTHETIC, -1, NULL);
+		conn_end(c, true);
 		return;
 	}
-	if (!take_target(c, &to))
-		return;
+	host_of_address(&to, &c->host);
 	if (!conn_allowed(c, &reason)) {
 		conn_end(c, true);
 		return;
