@@ -7,6 +7,7 @@
  */
 #include "policy/compiled.h"
 
+#include "egress/rule.h"
 #include "fuzz_base.h"
 #include "policy/compiled_record.h"
 
@@ -23,6 +24,13 @@ static void check(const struct compiled *c)
 		FUZZ_CHECK(r->pattern || r->path[0] == '/');
 		FUZZ_CHECK(r->access != ACCESS_WRITE || (!r->narrow && !r->pattern));
 		FUZZ_CHECK(strlen(r->origin) <= PATH_TEXT + 64);
+	}
+	for (size_t i = 0; i < c->host_count; i++) {
+		struct egress_rule rule;
+		struct err ignored = {0};
+		FUZZ_CHECK(egress_rule_read((enum egress_list)c->hosts[i].list, c->hosts[i].text,
+					    &rule, &ignored) == 0);
+		FUZZ_CHECK(strlen(c->hosts[i].origin) <= PATH_TEXT + 64);
 	}
 	for (size_t i = 0; i < c->env_count; i++)
 		FUZZ_CHECK(c->env[i].text[0] && c->env[i].text[0] != '=');

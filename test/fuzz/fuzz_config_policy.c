@@ -25,6 +25,10 @@ static void check_layer(const struct layer *l)
 	FUZZ_CHECK(l->mode >= -1 && l->mode <= MODE_FULL_ACCESS);
 	FUZZ_CHECK(l->writes >= -1 && l->writes <= WRITES_OVERLAY);
 	FUZZ_CHECK(l->path_count <= MAX_LAYER_PATHS && l->env_count <= MAX_LAYER_ENV);
+	FUZZ_CHECK(l->host_count <= MAX_LAYER_HOSTS);
+	for (size_t i = 0; i < l->host_count; i++)
+		FUZZ_CHECK(l->hosts[i].list < EGRESS_LISTS &&
+			   strlen(l->hosts[i].text) <= MAX_EGRESS_RULE_TEXT);
 	for (size_t i = 0; i < l->path_count; i++) {
 		const struct layer_path *p = &l->paths[i];
 		FUZZ_CHECK(p->path && strlen(p->path) < PATH_TEXT);
