@@ -21,6 +21,7 @@ struct core {
 	int plan_fd;             /* the part of the plan that was handed over last */
 	int net_fd;              /* the network namespace */
 	pid_t net_maker;         /* -1: it is ours already */
+	bool has_egress;         /* PLAN_EGRESS, before the plan is there */
 	int root_fd;             /* the new root while it is built */
 	dev_t own_dev[3]; /* of the root, of /sand, of the last hidden directory with a way */
 	int dir_fd;       /* the target directory used last, -1: none */
@@ -52,8 +53,12 @@ void ns_begin_names(void); /* cgroup and ipc namespaces */
 void ns_set_names(const struct core *c);
 void ns_new_keyring(void);
 
-/* egress.c: with PLAN_EGRESS, in our network namespace while we have our capabilities. */
-void egress_open(struct core *c);
+/*
+ * wayout.c: with PLAN_EGRESS, in our network namespace while we have our capabilities:
+ * what needs no plan (the first redirect of a host takes milliseconds), and the rest.
+ */
+void wayout_begin(struct core *c);
+void wayout_open(struct core *c);
 
 /* mount.c, devices.c: build the root and step into it. */
 /* Before the plan is there: what every sandbox has. Not attached yet, where it is no part of the system. */

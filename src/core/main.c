@@ -7,7 +7,7 @@
  *
  *   front ── plan, mounts, orders ──► init (pid 1) ── vfork ─► command
  *
- * `init` is born in its user, mount, pid and uts namespaces before the plan is
+ * `init` (`egress`, if the plan will have a way out) is born in its user, mount, pid and uts namespaces before the plan is
  * there, and makes those that need no plan meanwhile. `join` is the same in a
  * session, whose network namespace it is born in. `bare` is for full access
  * and for Landlock alone: no namespace, a subreaper.
@@ -120,7 +120,7 @@ static _Noreturn void run_init(struct core *c, struct plan *plan, bool joins)
 	else
 		ns_begin_net(c);
 	wait_for_start(&n);
-	if (joins != !!(n.flags & PLAN_SESSION))
+	if (joins != !!(n.flags & PLAN_SESSION) || c->has_egress != !!(n.flags & PLAN_EGRESS))
 		core_die(STAGE_PLAN, 0, "numbers that cannot be");
 	plan->n = n;
 	ns_enter_ids(c);
@@ -151,7 +151,7 @@ static _Noreturn void run_init(struct core *c, struct plan *plan, bool joins)
 	if (!joins)
 		ns_end_net(c);
 	if (plan->n.flags & PLAN_EGRESS)
-		egress_open(c);
+		wayout_open(c);
 	mount_pivot(c);
 	if (plan->n.flags & PLAN_TTY)
 		devices_open_pty(c);
@@ -193,7 +193,8 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "bare") == 0)
 		run_bare(&c, &plan);
 	bool joins = argc == 2 && strcmp(argv[1], "join") == 0;
-	if (argc != 2 || (strcmp(argv[1], "init") != 0 && !joins) || getpid() != 1)
+	c.has_egress = argc == 2 && strcmp(argv[1], "egress") == 0;
+	if (argc != 2 || (strcmp(argv[1], "init") != 0 && !joins && !c.has_egress) || getpid() != 1)
 		core_die(STAGE_PARENT, 0, "sandglass-core is started by sandglass");
 	run_init(&c, &plan, joins);
 }

@@ -93,11 +93,13 @@ static void open_low_ports(void)
 
 static int make_net(void *arg)
 {
-	int *ret = arg;
+	struct core *c = arg;
 
 	set_up_net();
-	*ret = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (*ret < 0)
+	if (c->has_egress)
+		wayout_begin(c);
+	c->net_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (c->net_fd < 0)
 		core_die(STAGE_NET, errno, "/proc/self/ns/net");
 	return 0;
 }
@@ -113,12 +115,13 @@ void ns_begin_net(struct core *c)
 #ifdef SANDGLASS_SANITIZED
 	(void)make_net;
 	set_up_net();
+	if (c->has_egress)
+		wayout_begin(c);
 	c->net_maker = -1;
 #else
 	static _Alignas(16) char stack[NET_STACK_BYTES];
 
-	c->net_maker = clone(make_net, stack + sizeof(stack), CLONE_VM | CLONE_FILES | SIGCHLD,
-			     &c->net_fd);
+	c->net_maker = clone(make_net, stack + sizeof(stack), CLONE_VM | CLONE_FILES | SIGCHLD, c);
 	if (c->net_maker < 0)
 		core_die(STAGE_CLONE, errno, "network namespace");
 #endif

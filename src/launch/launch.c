@@ -128,7 +128,7 @@ static pid_t clone_shared(struct newborn *b)
 
 int launch_start(struct launch *l, const char *core, const struct launch_fds *fds)
 {
-	struct newborn b = {core, "init", fds};
+	struct newborn b = {core, l->p->n.flags & PLAN_EGRESS ? "egress" : "init", fds};
 	bool failed = false;
 
 	AUTO_FD int cgroup = leaf_open_v2(l, &failed);

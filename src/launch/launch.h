@@ -55,7 +55,7 @@ NODISCARD int session_start(struct launch *l, const char *core, const struct lau
 /* launch.c: the newborn's way to core; `arg` is a struct newborn. */
 struct newborn {
 	const char *core;
-	const char *how; /* core's argument: "init", or "join" in a session */
+	const char *how; /* core's argument: "init", "egress", or "join" in a session */
 	const struct launch_fds *fds;
 };
 int newborn_run(void *arg);

@@ -136,24 +136,15 @@ static void add(struct handed *h, enum report_socket_kind kind, uint32_t addr, u
 		hand_over(h);
 }
 
-static void route(const struct plan_egress *g)
+static void route(const struct plan_prefix *p, size_t n)
 {
-	static const struct plan_prefix synthetic[] = {
-		{4, 15, {198, 18}},
-		{6, 96, {0xfd, 0x53, 0x61, 0x6e, 0x64, 0x67}},
-	};
-	int sys = 0;
-
 	AUTO_FD int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0)
 		core_die(STAGE_EGRESS, errno, "netlink");
-	for (size_t i = 0; i < ARRAY_LEN(synthetic) + g->prefix_count; i++) {
-		const struct plan_prefix *p = i < ARRAY_LEN(synthetic)
-						      ? &synthetic[i]
-						      : &g->prefixes[i - ARRAY_LEN(synthetic)];
-		sys = add_route(fd, p);
-		/* IPv6 may be switched off; what is there already came from a wider rule. */
-		if (sys && sys != EEXIST && p->family == 4)
+	for (size_t i = 0; i < n; i++) {
+		int sys = add_route(fd, &p[i]);
+		/* IPv6 may be switched off. */
+		if (sys && sys != EEXIST && p[i].family == 4)
 			core_die(STAGE_EGRESS, sys, "route");
 	}
 }
@@ -166,7 +157,19 @@ static int redirect(void)
 	return fd < 0 ? errno : talk(fd, redirect_batch, sizeof(redirect_batch));
 }
 
-void egress_open(struct core *c)
+void wayout_begin(struct core *c)
+{
+	static const struct plan_prefix synthetic[] = {
+		{4, 15, {198, 18}},
+		{6, 96, {0xfd, 0x53, 0x61, 0x6e, 0x64, 0x67}},
+	};
+
+	route(synthetic, ARRAY_LEN(synthetic));
+	if (redirect())
+		c->lost |= REPORT_NO_REDIRECT;
+}
+
+void wayout_open(struct core *c)
 {
 	static const struct {
 		enum report_socket_kind kind;
@@ -180,9 +183,8 @@ void egress_open(struct core *c)
 	struct handed h = {.r = {.kind = REPORT_EGRESS}};
 	const struct plan_egress *g = &c->p->egress;
 
-	route(g);
-	if (redirect())
-		c->lost |= REPORT_NO_REDIRECT;
+	if (g->prefix_count)
+		route(g->prefixes, g->prefix_count);
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		if (own[i].kind < SOCKET_REDIRECT4 || !(c->lost & REPORT_NO_REDIRECT))
 			add(&h, own[i].kind, own[i].addr, own[i].port);
