@@ -18,6 +18,7 @@
 #include "cli/session_options.h"
 #include "cli/verbs.h"
 #include "policy/apply.h"
+#include "policy/network.h"
 #include "run/job.h"
 #include "run/notice.h"
 #include "run/record.h"
@@ -398,7 +399,8 @@ static int job_of_session(struct job *j, struct request *req, struct err *e)
 	}
 	if (policy_load_snapshot(&j->policy, req, j->in->dir, e) < 0)
 		return -1;
-	return 0;
+	egress_set_release(&req->egress);
+	return network_of(req, &req->egress, e);
 }
 
 static void take_defaults(struct request *req)

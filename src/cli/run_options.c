@@ -263,6 +263,7 @@ static const struct opt new_options[] = {
 	 .min = 1000,
 	 .help = "lease: how long it lives after its last call; default 30m, at most 24h"},
 	OPTS_SEES,
+	OPTS_NETWORK,
 	OPTS_TIME,
 	OPTS_DISK,
 	{.section = "The boundary",
@@ -285,7 +286,7 @@ static const struct opt new_options[] = {
 	OPT_HELP,
 	{.name = "observe", .kind = OPT_FLAG, .later = LATER_RULES},
 	{.name = "idle", .kind = OPT_DURATION, .later = LATER_RULES},
-	OPTS_NETWORK_OF_SESSIONS,
+	OPTS_NETWORK_LATER,
 };
 
 static const struct opt exec_options[] = {

@@ -122,15 +122,79 @@ static int spawn_proxy(struct egress *g, int set, int ctl, struct err *e)
 	return err_set(e, ERR_SANDBOX_UNAVAILABLE, "%s cannot be started: %s", path, strerror(rc));
 }
 
+int egress_plan(const struct egress_set *set, struct plan_egress *ret, struct err *e)
+{
+	_Static_assert(MAX_EGRESS_LOCALS <= MAX_PLAN_PORTS && MAX_EGRESS_RULES <= MAX_PLAN_PREFIXES,
+		       "the plan has room for all rules");
+	struct plan_prefix *v = calloc(set->n + 1, sizeof(*v));
+	size_t n = 0;
+
+	if (!v)
+		return err_set(e, ERR_INTERNAL, "out of memory");
+	for (size_t i = 0; i < set->n; i++) {
+		const struct egress_rule *r = &set->v[i].rule;
+		struct plan_prefix p = {.family = r->addr.family, .bits = r->bits};
+		bool known = false;
+		if (r->list != EGRESS_LIST_ALLOW || r->kind != EGRESS_PREFIX)
+			continue;
+		memcpy(p.addr, r->addr.b, sizeof(p.addr));
+		for (unsigned int bit = p.bits; bit < 8 * sizeof(p.addr); bit++)
+			p.addr[bit / 8] &= (uint8_t) ~(0x80u >> bit % 8);
+		for (size_t k = 0; k < n; k++)
+			known |= memcmp(&v[k], &p, sizeof(p)) == 0;
+		if (!known)
+			v[n++] = p;
+	}
+	*ret = (struct plan_egress){.prefixes = v, .prefix_count = n};
+	ret->port_count = egress_set_locals(set, ret->ports);
+	return 0;
+}
+
+int egress_file(const struct egress_set *set, struct err *e)
+{
+	AUTO_FD int fd = high(memfd_create("rules", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+
+	if (fd < 0)
+		return err_sys(e, "memfd_create");
+	return write_set(fd, set, e) < 0 ? -1 : TAKE_FD(fd);
+}
+
+bool egress_receive(int fd, struct report *ret, int *ret_fds, size_t *ret_n)
+{
+	struct iovec iov = {.iov_base = ret, .iov_len = sizeof(*ret)};
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(MAX_REPORT_SOCKETS * sizeof(int))];
+	} control;
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+
+	ssize_t n = RETRY_EINTR(recvmsg(fd, &m, MSG_CMSG_CLOEXEC));
+	const struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+	*ret_n = 0;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		*ret_n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(ret_fds, CMSG_DATA(c), *ret_n * sizeof(int));
+	}
+	if (n == sizeof(*ret) && (ret->kind == REPORT_EGRESS || ret->kind == REPORT_FAIL)) {
+		if (ret->kind == REPORT_FAIL)
+			ret->text[sizeof(ret->text) - 1] = '\0';
+		return true;
+	}
+	for (size_t i = 0; i < *ret_n; i++)
+		(void)close(ret_fds[i]);
+	return false;
+}
+
 int egress_begin(struct egress *g, const struct egress_set *set, struct err *e)
 {
 	int pair[2];
 
 	*g = (struct egress){.set = set, .ctl = -1};
-	AUTO_FD int fd = high(memfd_create("rules", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	AUTO_FD int fd = egress_file(set, e);
 	if (fd < 0)
-		return err_sys(e, "memfd_create");
-	if (write_set(fd, set, e) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "socketpair");
@@ -230,13 +294,19 @@ static bool is_event(const struct egress_event *v)
 	       memchr(v->host, 0, sizeof(v->host)) && memchr(v->address, 0, sizeof(v->address));
 }
 
-static void take_event(struct egress *g, const struct egress_event *v)
+void egress_note(struct egress *g, const struct egress_event *v)
 {
 	struct egress_row row = {.op = v->how == EGRESS_BY_DNS ? EGRESS_RESOLVE : EGRESS_CONNECT,
 				 .how = (enum egress_how)v->how,
 				 .reason = (enum egress_reason)v->reason,
 				 .count = 1};
 
+	if (!is_event(v))
+		return;
+	if (g->tell) {
+		g->tell(g->self, v);
+		return;
+	}
 	switch ((enum egress_event_kind)v->kind) {
 	case EGRESS_ALLOW:
 	case EGRESS_DENY:
@@ -266,13 +336,13 @@ static bool take_one(struct egress *g, bool *ret_ready)
 		lose(g);
 		return false;
 	}
-	if (n != sizeof(v) || !is_event(&v))
+	if (n != sizeof(v))
 		return true;
 	if (v.kind == EGRESS_READY && g->ready_ms != LIMIT_NONE) {
 		g->ready_ms = LIMIT_NONE;
 		*ret_ready = true;
 	}
-	take_event(g, &v);
+	egress_note(g, &v);
 	return true;
 }
 

@@ -47,7 +47,20 @@ struct egress {
 	struct err failure; /* ERR_NONE: none */
 	uint64_t up, down;  /* bytes out of and into the sandbox */
 	struct egress_rows denied, allowed;
+	/* Gets each event instead of the two lists; NULL: they are kept. */
+	void (*tell)(void *self, const struct egress_event *v);
+	void *self;
 };
+
+/*
+ * What the plan says of a set: ports, and the addresses that rules name, each once.
+ * ret->prefixes are the caller's to free.
+ */
+NODISCARD int egress_plan(const struct egress_set *set, struct plan_egress *ret, struct err *e);
+/* The rules as a sealed file, from its beginning. -1: `e` says why. */
+NODISCARD int egress_file(const struct egress_set *set, struct err *e);
+/* One report of core's, with what comes along (at most MAX_REPORT_SOCKETS). False: the end, or no report. */
+bool egress_receive(int fd, struct report *ret, int *ret_fds, size_t *ret_n);
 
 /*
  * Starts the proxy; it gets ready while the sandbox is built. `set` must live as long.
@@ -60,6 +73,8 @@ void egress_hand_on(struct egress *g, const struct report *r, const int *fds, si
 
 /* Something can be read from g->ctl. True: the proxy listens from now on. */
 bool egress_step(struct egress *g);
+/* An event of a proxy that is not the call's own. */
+void egress_note(struct egress *g, const struct egress_event *v);
 /* It has not listened in time, or has failed: g->failure says why. `now` as clock_mono_ms(). */
 bool egress_has_failed(struct egress *g, uint64_t now_ms);
 

@@ -69,10 +69,10 @@ struct job {
 	struct plan plan;
 	int uid_fd; /* -1: none */
 	uint32_t session_uid;
-	struct guard *guard;  /* NULL: nothing to guard */
-	struct egress egress; /* with PLAN_EGRESS */
-	struct plan_prefix *prefixes;
-	struct super *super; /* between job_start() and its end */
+	struct guard *guard;                /* NULL: nothing to guard */
+	struct egress egress;               /* with PLAN_EGRESS */
+	const struct plan_prefix *prefixes; /* owned */
+	struct super *super;                /* between job_start() and its end */
 	struct outcome out;
 	struct capture capture[2];
 	struct call_log log[2]; /* of a session's call: of stdout and stderr */

@@ -81,20 +81,31 @@ long keep_receive(int ctl, void *p, size_t n, int *fds, size_t count, int flags)
 	return got;
 }
 
-int keep_tell(int ctl, const struct keep_request *q, int fd, struct err *e)
+static int tell_with(int ctl, const struct keep_request *q, const int *out, size_t n, struct err *e)
 {
 	struct keep_request full = *q;
 
 	full.version = KEEP_VERSION;
-	if (keep_send(ctl, &full, sizeof(full), &fd, fd < 0 ? 0 : 1) < 0)
+	if (keep_send(ctl, &full, sizeof(full), out, n) < 0)
 		return err_sys(e, "ask the session's keeper");
 	return 0;
+}
+
+int keep_tell(int ctl, const struct keep_request *q, int fd, struct err *e)
+{
+	return tell_with(ctl, q, &fd, fd < 0 ? 0 : 1, e);
 }
 
 int keep_ask(int ctl, const struct keep_request *q, int fd, struct keep_answer *ret, int *fds,
 	     struct err *e)
 {
-	if (keep_tell(ctl, q, fd, e) < 0)
+	return keep_ask_with(ctl, q, &fd, fd < 0 ? 0 : 1, ret, fds, e);
+}
+
+int keep_ask_with(int ctl, const struct keep_request *q, const int *out, size_t out_n,
+		  struct keep_answer *ret, int *fds, struct err *e)
+{
+	if (tell_with(ctl, q, out, out_n, e) < 0)
 		return -1;
 	long n = keep_receive(ctl, ret, sizeof(*ret), fds, fds ? KEEP_FDS : 0, 0);
 	if (n < 0)

@@ -14,14 +14,15 @@
 
 #include "base/err.h"
 #include "base/uuid.h"
+#include "egress/event.h"
 #include "launch/launch.h"
 
-#define KEEP_VERSION 1u
+#define KEEP_VERSION 2u
 #define KEEP_FDS 4 /* pid and network namespace, user namespace, tree: those that there are */
 
 enum keep_kind {
 	KEEP_STATUS,
-	KEEP_BEGIN, /* a call; a sealed list of masks comes along (session/masks.h) */
+	KEEP_BEGIN, /* a call; a list of masks comes along (session/masks.h), and rules if there are any */
 	KEEP_INIT,  /* its first process, as a pidfd; no answer */
 	KEEP_RENEW, /* value: ms from now */
 	KEEP_PAUSE,
@@ -32,6 +33,7 @@ enum keep_kind {
 	KEEP_END,     /* from the keeper: the call has to end, and why */
 	KEEP_HOLD, /* until the connection ends no call begins; BUSY if some run (see KEEP_FREEZE) */
 	KEEP_WARN, /* from the keeper: it is near a limit; flags say which */
+	KEEP_EGRESS, /* from the keeper, a struct keep_event; asked: what the proxy has said is sent first */
 	KEEP_KINDS,
 };
 
@@ -43,6 +45,7 @@ enum keep_flag {
 	KEEP_NEAR_INODES = 1u << 5,
 	KEEP_NEAR_ALL = 1u << 6, /* all sessions of the user together */
 	KEEP_FREEZE = 1u << 3,   /* of KEEP_HOLD: calls that run stand still, where that can be */
+	KEEP_NO_REDIRECT = 1u << 7, /* of the answer to KEEP_BEGIN: as REPORT_NO_REDIRECT */
 };
 
 enum keep_state { KEEP_ACTIVE, KEEP_PAUSED, KEEP_ENDING };
@@ -67,6 +70,13 @@ struct keep_answer {
 	char message[ERR_MSG_MAX], hint[ERR_HINT_MAX];
 };
 
+/* What the session's proxy has said, to each call that runs. */
+struct keep_event {
+	uint32_t version, kind; /* KEEP_EGRESS */
+	uint32_t died, pad;     /* the proxy has ended; `v` is empty */
+	struct egress_event v;
+};
+
 /* The socket of a session that is kept; -1: NOT_FOUND, nobody keeps it. */
 NODISCARD int keep_connect(int dir, int *ret, struct err *e);
 
@@ -77,6 +87,9 @@ NODISCARD int keep_connect(int dir, int *ret, struct err *e);
  */
 NODISCARD int keep_ask(int ctl, const struct keep_request *q, int fd, struct keep_answer *ret,
 		       int *fds, struct err *e);
+/* The same with n descriptors. */
+NODISCARD int keep_ask_with(int ctl, const struct keep_request *q, const int *out, size_t n,
+			    struct keep_answer *ret, int *fds, struct err *e);
 /* The same without an answer. */
 NODISCARD int keep_tell(int ctl, const struct keep_request *q, int fd, struct err *e);
 

@@ -542,40 +542,9 @@ static int check_rung(const struct job *j, struct err *e)
 			   "/sys/kernel/security/lsm); in a container, allow its system calls");
 }
 
-/* The addresses that rules name, each once: they are routed to the proxy by their number. */
-static int add_prefixes(struct job *j, struct err *e)
-{
-	const struct egress_set *set = &j->req->egress;
-	size_t n = 0;
-
-	j->prefixes = calloc(set->n + 1, sizeof(*j->prefixes));
-	if (!j->prefixes)
-		return err_set(e, ERR_INTERNAL, "out of memory");
-	for (size_t i = 0; i < set->n; i++) {
-		const struct egress_rule *r = &set->v[i].rule;
-		struct plan_prefix p = {.family = r->addr.family, .bits = r->bits};
-		bool known = false;
-		if (r->list != EGRESS_LIST_ALLOW || r->kind != EGRESS_PREFIX)
-			continue;
-		memcpy(p.addr, r->addr.b, sizeof(p.addr));
-		for (unsigned int bit = p.bits; bit < 8 * sizeof(p.addr); bit++)
-			p.addr[bit / 8] &= (uint8_t) ~(0x80u >> bit % 8);
-		for (size_t k = 0; k < n; k++)
-			known |= memcmp(&j->prefixes[k], &p, sizeof(p)) == 0;
-		if (!known)
-			j->prefixes[n++] = p;
-	}
-	j->plan.egress.prefixes = j->prefixes;
-	j->plan.egress.prefix_count = n;
-	return 0;
-}
-
 /* Rules that open something need a network of the sandbox's own, with a proxy at its end. */
 static int decide_egress(struct job *j, struct err *e)
 {
-	_Static_assert(MAX_EGRESS_LOCALS <= MAX_PLAN_PORTS && MAX_EGRESS_RULES <= MAX_PLAN_PREFIXES,
-		       "the plan has room for all rules");
-
 	if (!egress_set_opens(&j->req->egress))
 		return 0;
 	if (job_is_rung(j)) {
@@ -583,11 +552,13 @@ static int decide_egress(struct job *j, struct err *e)
 			      "isolation `landlock` cannot open the network for some hosts only");
 		return err_hint(e, "take the network rules away, or use isolation `namespace`");
 	}
-	if (j->in)
-		return err_set(e, ERR_UNSUPPORTED, "network rules of a session");
+	if (j->in) /* the session's keeper sees to it */
+		return 0;
 	j->plan.n.flags |= PLAN_EGRESS;
-	j->plan.egress.port_count = egress_set_locals(&j->req->egress, j->plan.egress.ports);
-	return add_prefixes(j, e);
+	if (egress_plan(&j->req->egress, &j->plan.egress, e) < 0)
+		return -1;
+	j->prefixes = j->plan.egress.prefixes;
+	return 0;
 }
 
 int job_policy(struct job *j, struct request *req, struct err *e)
@@ -719,7 +690,7 @@ static void release_attempt(struct job *j)
 	agentroot_remove(&j->root);
 	environment_release(&j->env);
 	egress_release(&j->egress);
-	free(j->prefixes);
+	free((void *)(uintptr_t)j->prefixes);
 	j->prefixes = NULL;
 	capture_release(&j->capture[0]);
 	capture_release(&j->capture[1]);

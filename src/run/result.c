@@ -199,7 +199,7 @@ static void write_not_enforced(const struct job *j, struct json *o)
 		json_str(o, "landlock");
 	if (lost & REPORT_NO_SYSCTL)
 		json_str(o, "user-counters");
-	if (lost & REPORT_NO_REDIRECT)
+	if ((lost & REPORT_NO_REDIRECT) || (j->in && j->in->no_redirect))
 		json_str(o, "network-redirect");
 	for (size_t i = 0; job_is_rung(j) && rung_lost(j->out.exit.landlock, i); i++)
 		json_str(o, rung_lost(j->out.exit.landlock, i));
@@ -234,7 +234,7 @@ static void write_enforced(const struct job *j, struct json *o)
 			json_str(o, "user-counters");
 		if (j->plan.cgroup_count)
 			json_str(o, "cgroup");
-		if (job_has_egress(j))
+		if (job_has_egress(j) || (j->in && j->in->egress))
 			json_str(o, "egress");
 	}
 	json_arr_end(o);

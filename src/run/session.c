@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +18,11 @@
 #include <linux/openat2.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "run/beside.h"
 
 #define MAX_MASKS_BYTES (8u << 20)
+#define FLUSH_MS 500u /* for the last words of a proxy */
 
 int session_masks(const struct request *req, const struct caller *who, const struct source *src,
 		  const char *id, struct buf *out, struct guard **ret_guard, struct err *e)
@@ -134,7 +137,15 @@ static int send_list(struct job *j, const struct buf *list, struct keep_answer *
 	if (fd < 0 || (list->n && write(fd, list->p, list->n) != (ssize_t)list->n))
 		return err_sys(e, "the list of masks");
 	memcpy(q.call, j->call, UUID_TEXT);
-	return keep_ask(s->ctl, &q, fd, a, fds, e);
+	if (!egress_set_opens(&j->req->egress))
+		return keep_ask(s->ctl, &q, fd, a, fds, e);
+	AUTO_FD int rules = egress_file(&j->req->egress, e);
+	if (rules < 0)
+		return -1;
+	const int both[] = {fd, rules};
+	j->egress = (struct egress){.set = &j->req->egress, .ctl = -1, .ready_ms = LIMIT_NONE};
+	s->egress = &j->egress;
+	return keep_ask_with(s->ctl, &q, both, ARRAY_LEN(both), a, fds, e);
 }
 
 int job_session_enter(struct job *j, struct err *e)
@@ -150,6 +161,7 @@ int job_session_enter(struct job *j, struct err *e)
 		return -1;
 	if (send_list(j, &list, &a, fds, e) < 0)
 		return -1;
+	s->no_redirect = a.flags & KEEP_NO_REDIRECT;
 	s->ns.pid = fds[0];
 	s->ns.net = fds[1];
 	if (a.flags & KEEP_HAS_USER)
@@ -223,11 +235,49 @@ void job_session_started(struct job *j, pid_t init)
 		(void)!keep_tell(j->in->ctl, &q, fd, &ignored);
 }
 
+static void take_event(struct job_session *s, const struct keep_event *v)
+{
+	if (!s->egress)
+		return;
+	if (v->died)
+		s->egress->died = true;
+	else
+		egress_note(s->egress, &v->v);
+}
+
+/* What was asked for is answered behind all that was to be said. */
+void job_session_flush(struct job_session *s)
+{
+	struct keep_request q = {.kind = KEEP_EGRESS};
+	uint64_t until = clock_deadline(clock_mono_ms(), FLUSH_MS);
+	struct err ignored = {0};
+
+	if (!s->egress || s->ctl < 0 || keep_tell(s->ctl, &q, -1, &ignored) < 0)
+		return;
+	while (s->ctl >= 0 && !s->flushed && clock_mono_ms() < until) {
+		struct pollfd fd = {.fd = s->ctl, .events = POLLIN};
+		if (poll(&fd, 1, clock_poll_timeout(clock_mono_ms(), until)) > 0)
+			(void)job_session_step(s);
+	}
+}
+
 bool job_session_step(struct job_session *s)
 {
-	struct keep_answer a;
+	union {
+		struct keep_answer a;
+		struct keep_event v;
+	} got;
 
-	long n = keep_receive(s->ctl, &a, sizeof(a), NULL, 0, MSG_DONTWAIT);
+	long n = keep_receive(s->ctl, &got, sizeof(got), NULL, 0, MSG_DONTWAIT);
+	if (n == sizeof(got.v) && got.v.version == KEEP_VERSION && got.v.kind == KEEP_EGRESS) {
+		take_event(s, &got.v);
+		return true;
+	}
+	struct keep_answer a = got.a;
+	if (n == sizeof(a) && a.version == KEEP_VERSION && a.kind == KEEP_EGRESS) {
+		s->flushed = true;
+		return true;
+	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
 	if (n == sizeof(a) && a.version == KEEP_VERSION && a.kind == KEEP_END &&

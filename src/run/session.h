@@ -18,7 +18,9 @@ struct job_session {
 	int dir;
 	int ctl; /* the keeper; -1: not asked yet, or gone */
 	struct launch_session ns;
-	int tree; /* what lies at the source's path; -1: nothing, or handed over */
+	int tree;              /* what lies at the source's path; -1: nothing, or handed over */
+	struct egress *egress; /* the call's; NULL: no rule opens anything */
+	bool no_redirect, flushed;
 	struct guard *masks;
 	struct plan_cgroup cgroup; /* dir NULL: none */
 	char cgroup_dir[600];
@@ -55,6 +57,8 @@ static inline bool job_session_is_held(const struct job *j)
 {
 	return j->in->rec.writes != SESSION_DIRECT && j->in->rec.source[0];
 }
+/* The call has ended: what the proxy has said of it by now has come. */
+void job_session_flush(struct job_session *s);
 /* Something can be read from s->ctl. False: the call has to end. */
 bool job_session_step(struct job_session *s);
 /* Of stdout (0) or stderr (1), below AGENT_ROOT: logs/CALL.out, logs/CALL.err. */

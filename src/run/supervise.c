@@ -802,6 +802,8 @@ int job_run(struct job *j, struct err *e)
 		loop(s);
 	terminal_leave(&s->terminal);
 	give_back_offset(j);
+	if (j->in)
+		job_session_flush(j->in);
 	if (j->guard)
 		guard_attach(j->guard, NULL); /* nothing is put back any more */
 	end(s);

@@ -26,6 +26,7 @@
 #include "core/sys.h"
 #include "review/recover.h"
 #include "run/keep.h"
+#include "session/egress.h"
 #include "session/freezer.h"
 #include "session/layers.h"
 #include "session/lease.h"
@@ -62,6 +63,7 @@ struct keeper {
 	struct session_record *rec;
 	int dir, lock, uid_fd, listener, signals;
 	struct layers layers;
+	struct session_egress egress;
 	struct lease lease;
 	uint64_t end_ms, most_ms; /* of the lease, since boot */
 	struct peer peers[MAX_PEERS];
@@ -365,12 +367,31 @@ static void warn(struct keeper *k)
 	}
 }
 
+/* To each call that runs: which one it was is not known. Who does not read misses it. */
+static void tell_calls(void *self, const struct egress_event *v)
+{
+	const struct keeper *k = self;
+	struct keep_event said = {.version = KEEP_VERSION, .kind = KEEP_EGRESS, .died = !v};
+
+	if (v)
+		said.v = *v;
+	for (size_t i = 0; i < MAX_PEERS; i++)
+		if (k->peers[i].fd >= 0 && k->peers[i].is_call)
+			(void)send(k->peers[i].fd, &said, sizeof(said),
+				   MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void hear_proxy(struct keeper *k)
+{
+	if (session_egress_fd(&k->egress) >= 0 && !session_egress_step(&k->egress))
+		tell_calls(k, NULL);
+}
+
 static void begin_call(struct keeper *k, struct peer *p, const struct keep_request *q, int fd)
 {
 	struct err e = {0};
 	int fds[KEEP_FDS];
 	size_t n = 0;
-	uint32_t flags = 0;
 	int tree = -1;
 
 	if (p->is_call || !uuid_valid(q->call))
@@ -379,7 +400,9 @@ static void begin_call(struct keeper *k, struct peer *p, const struct keep_reque
 	bool has_tree = k->rec->writes != SESSION_DIRECT && k->rec->source[0];
 	if (check_active(k, &e) < 0 || find_room(k, &e) < 0 ||
 	    keeper_mend_places(k->dir, k->rec, &e) < 0 || make_ready(k, fd, !calls_of(k), &e) < 0 ||
-	    check_masked(k, &e) < 0 || (has_tree && layers_tree(&k->layers, &tree, &e) < 0)) {
+	    check_masked(k, &e) < 0 ||
+	    session_egress_ready(&k->egress, &k->layers, tell_calls, k, &e) < 0 ||
+	    (has_tree && layers_tree(&k->layers, &tree, &e) < 0)) {
 		answer(k, p, q->kind, &e, NULL, 0, 0);
 		return;
 	}
@@ -389,7 +412,9 @@ static void begin_call(struct keeper *k, struct peer *p, const struct keep_reque
 		fds[n++] = k->layers.user;
 	if (tree >= 0)
 		fds[n++] = tree;
-	flags |= (k->layers.user >= 0 ? KEEP_HAS_USER : 0u) | (tree >= 0 ? KEEP_HAS_TREE : 0u);
+	uint32_t flags = (k->layers.user >= 0 ? KEEP_HAS_USER : 0u) |
+			 (tree >= 0 ? KEEP_HAS_TREE : 0u) |
+			 (k->egress.no_redirect ? KEEP_NO_REDIRECT : 0u);
 	p->is_call = true;
 	p->detached = q->flags & KEEP_DETACHED;
 	memcpy(p->call, q->call, UUID_TEXT);
@@ -561,6 +586,7 @@ static void kill_all(struct keeper *k)
 {
 	if (k->cgroup[0])
 		freezer_kill(k->cgroup);
+	session_egress_end(&k->egress);
 	layers_end(&k->layers);
 }
 
@@ -670,6 +696,9 @@ static int carry_out(struct keeper *k, const struct keep_request *q, struct err 
 	case KEEP_INIT:
 	case KEEP_END:
 	case KEEP_HOLD:
+	case KEEP_EGRESS:
+		hear_proxy(k);
+		return 0;
 	case KEEP_WARN:
 	case KEEP_KINDS:
 		break;
@@ -681,16 +710,21 @@ static void on_request(struct keeper *k, struct peer *p)
 {
 	struct keep_request q;
 	struct err e = {0};
-	int fd = -1;
+	int fds[2];
 
-	long n = keep_receive(p->fd, &q, sizeof(q), &fd, 1, MSG_DONTWAIT);
+	long n = keep_receive(p->fd, &q, sizeof(q), fds, 2, MSG_DONTWAIT);
+	int fd = fds[0];
+	AUTO_FD int rules = fds[1];
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n != sizeof(q) || q.version != KEEP_VERSION) {
 		drop(k, p);
 	} else if (q.kind == KEEP_BEGIN) {
 		q.call[UUID_TEXT - 1] = '\0';
-		begin_or_wait(k, p, &q, &fd);
+		if (rules < 0 || session_egress_take(&k->egress, rules, &e) == 0)
+			begin_or_wait(k, p, &q, &fd);
+		else
+			answer(k, p, q.kind, &e, NULL, 0, 0);
 	} else if (q.kind == KEEP_HOLD) {
 		int rc = hold(k, p, &q, &e);
 		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
@@ -791,14 +825,17 @@ static void keep_time(struct keeper *k)
 
 static void loop(struct keeper *k)
 {
-	struct pollfd fds[MAX_PEERS + 2];
+	struct pollfd fds[MAX_PEERS + 3];
 
 	while (!k->over) {
 		for (size_t i = 0; i < MAX_PEERS; i++)
 			fds[i] = (struct pollfd){.fd = k->peers[i].fd, .events = POLLIN};
 		fds[MAX_PEERS] = (struct pollfd){.fd = k->listener, .events = POLLIN};
 		fds[MAX_PEERS + 1] = (struct pollfd){.fd = k->layers.ctl, .events = POLLRDHUP};
-		(void)poll(fds, MAX_PEERS + 2, clock_poll_timeout(boot_ms(), next_ms(k)));
+		fds[MAX_PEERS + 2] =
+			(struct pollfd){.fd = session_egress_fd(&k->egress), .events = POLLIN};
+		(void)poll(fds, MAX_PEERS + 3, clock_poll_timeout(boot_ms(), next_ms(k)));
+		hear_proxy(k);
 		for (size_t i = 0; i < MAX_PEERS && !k->over; i++)
 			if (fds[i].fd >= 0 && fds[i].fd == k->peers[i].fd && fds[i].revents)
 				on_request(k, &k->peers[i]);
@@ -926,23 +963,6 @@ static _Noreturn void keep(const struct caller *who, int dir, struct session_rec
 		loop(&k);
 	layers_end(&k.layers);
 	_exit(0);
-}
-
-int keeper_lock(int dir, int *ret, struct err *e)
-{
-	static const struct timespec pause = {.tv_nsec = 5000000};
-
-	AUTO_FD int fd = openat(dir, SESSION_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_sys(e, "the session's lock");
-	/* Who only looks whether it is held has it for a moment (session_is_kept()). */
-	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
-		if (tries == 20)
-			return err_set(e, ERR_BUSY, "the session is held by another process");
-		(void)nanosleep(&pause, NULL);
-	}
-	*ret = TAKE_FD(fd);
-	return 0;
 }
 
 int keeper_start(const struct caller *who, int dir, struct session_record *rec,

@@ -61,6 +61,12 @@ int options_put(const struct request *req, const struct caller *who, struct buf 
 		return -1;
 	for (size_t i = 0; i < req->env.n; i++)
 		put(out, "env", req->env.v[i]);
+	for (size_t i = 0; i < req->allow_host.n; i++)
+		put(out, "allow-host", req->allow_host.v[i]);
+	for (size_t i = 0; i < req->deny_host.n; i++)
+		put(out, "deny-host", req->deny_host.v[i]);
+	for (size_t i = 0; i < req->allow_local.n; i++)
+		put(out, "allow-local", req->allow_local.v[i]);
 	put_number(out, "timeout", req->wall_ms, "ms");
 	put_number(out, "grace", req->grace_ms, "ms");
 	put_number(out, "cpu-time", req->cpu_ms, "ms");

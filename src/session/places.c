@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -158,6 +159,23 @@ void keeper_remove(const struct caller *who, int dir, const struct session_recor
 		(void)!state_gone(state, rec->id, &ignored);
 		state_close(state);
 	}
+}
+
+int keeper_lock(int dir, int *ret, struct err *e)
+{
+	static const struct timespec pause = {.tv_nsec = 5000000};
+
+	AUTO_FD int fd = openat(dir, SESSION_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(e, "the session's lock");
+	/* Who only looks whether it is held has it for a moment (session_is_kept()). */
+	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+		if (tries == 20)
+			return err_set(e, ERR_BUSY, "the session is held by another process");
+		(void)nanosleep(&pause, NULL);
+	}
+	*ret = TAKE_FD(fd);
+	return 0;
 }
 
 int keeper_lock_all(const struct caller *who, int *ret, struct err *e)

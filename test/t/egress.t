@@ -535,8 +535,109 @@ def terminal(box):
     box.row(f"reached {ALLOWED} 443" in done.out, "on a terminal", done)
 
 
+def session(box):
+    """A session has one proxy for all its calls."""
+    place = box.place
+
+    def verb(*argv, **more):
+        return place.run([SANDGLASS, "session", *argv], timeout=90, **more)
+
+    def execute(script, name):
+        box.world.forget()
+        done = verb("exec", "--json", name, "sh", "-c", NO_VARIABLES + script)
+        try:
+            return json.loads(done.out), done
+        except ValueError:
+            return None, done
+
+    made = verb("new", *allow("allowed.test", "10.1.2.0/24:5432"), "--allow-local", "8080",
+                "--deny-host", "bad.test")
+    name = made.out.strip()
+    script = "python3 connect.py allowed.test:443 10.1.2.7:5432 127.0.0.1:8080 other.test:443"
+    result, done = execute(script, name)
+    text = (result or {"stdout": {"text": ""}})["stdout"]["text"]
+    box.row(made.status == 0 and text.count("reached") == 3 and "failed other.test" in text and
+            denied(result, "other.test", "dns") and "egress" in result["sandbox"]["enforced"],
+            "session: rules of `session new` hold for its calls", made, done)
+    box.row(result and result["usage"]["egress_bytes"] > 0, "session: bytes of a call", done)
+    proxies = proxies_of(name)
+    results = [None] * 4
+
+    def one(i):
+        results[i] = execute(script, name)
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(len(results))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    box.row(all(r and r["stdout"]["text"].count("reached") == 3 for r, _ in results),
+            "session: calls side by side", results)
+    box.row(len(proxies) == 1 and proxies_of(name) == proxies, "session: one proxy for all of them",
+            proxies, proxies_of(name))
+    if proxies:
+        os.kill(proxies[0], signal.SIGKILL)
+    wait_for(lambda: not proxies_of(name), 10)
+    result, done = execute(script, name)
+    text = (result or {"stdout": {"text": ""}})["stdout"]["text"]
+    box.row(text.count("reached") == 3 and "failed other.test" in text and proxies_of(name) != proxies,
+            "session: after kill -9 of the proxy the next call has a new one", done)
+    killer = threading.Timer(1.5, lambda: [os.kill(pid, signal.SIGKILL) for pid in proxies_of(name)])
+    killer.start()
+    result, done = execute("sleep 3; " + script + "; exit 3", name)
+    text = (result or {"stdout": {"text": ""}})["stdout"]["text"]
+    box.row("reached" not in text and not worlds.reached(box.world) and
+            any(row["rule"] == "network.proxy" for row in (result or {"denials": []})["denials"]) and
+            result["exit"]["code"] == 3,
+            "session: killed under a call, nothing leaves, and its result names it", done)
+    done = verb("reset", name)
+    result, again = execute(script, name)
+    box.row(done.status == 0 and result and result["stdout"]["text"].count("reached") == 3,
+            "session: after a reset", done, again)
+    proxies = proxies_of(name)
+    verb("destroy", "--discard", name)
+    box.row(proxies and wait_for(lambda: not any(state_of(pid) not in "ZX" for pid in proxies), 10),
+            "session: destroyed, its proxy is gone", proxies)
+    name = verb("new").out.strip()
+    result, done = execute("python3 connect.py allowed.test:443", name)
+    box.row(result and "failed" in result["stdout"]["text"] and not proxies_of(name) and
+            not worlds.reached(box.world), "session: without rules it is closed", done)
+    done = verb("exec", *allow("allowed.test"), name, "true")
+    box.row(done.status == 125 and "UNSUPPORTED" in done.err,
+            "session: rules of a single call are UNSUPPORTED", done)
+    verb("destroy", "--discard", name)
+    done = place.run([SANDGLASS, "run", "--review", *allow("allowed.test"), "-c", NO_VARIABLES +
+                      "python3 connect.py allowed.test:443 other.test:443"], timeout=90)
+    box.row(f"reached {ALLOWED} 443" in done.out and "failed other.test" in done.out,
+            "run --review: the same rules", done)
+
+
+def proxies_of(session):
+    """Of the keeper of that session: it is the parent."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or not command_of(name).startswith("sandglass-prox") or \
+                state_of(name) in "ZX":
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as handle:
+                parent = handle.read().rsplit(")", 1)[1].split()[1]
+        except OSError:
+            continue
+        if command_of(parent) == "sandglass-keep" and keeps(parent, session):
+            found.append(int(name))
+    return found
+
+
+def keeps(pid, session):
+    try:
+        return session in os.readlink(f"/proc/{pid}/fd/3")
+    except OSError:
+        return False
+
+
 PARTS = [closed, transparent, refused, denials, names, addresses, local, proxies, others, killed,
-         gone, fails_closed, many, audited, terminal]
+         gone, fails_closed, many, audited, terminal,
+         session]
 
 
 def main():
