@@ -21,17 +21,17 @@ static uint32_t slot_of(const struct names *s, const char *text)
 		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
 	h ^= s->seed >> 32;
 	h = (h ^ h >> 29) * 0x9e3779b97f4a7c15u;
-	return (uint32_t)(h >> 40) % MAX_NAMES;
+	return (uint32_t)(h >> 40) % MAX_SYNTHETIC_NAMES;
 }
 
 int names_init(struct names *ret, uint64_t seed, struct err *e)
 {
-	AUTO_FREE struct name **v = calloc(MAX_NAMES, sizeof(struct name *));
-	AUTO_FREE uint32_t *heads = malloc(MAX_NAMES * sizeof(uint32_t));
+	AUTO_FREE struct name **v = calloc(MAX_SYNTHETIC_NAMES, sizeof(struct name *));
+	AUTO_FREE uint32_t *heads = malloc(MAX_SYNTHETIC_NAMES * sizeof(uint32_t));
 
 	if (!v || !heads)
 		return err_sys(e, "a table of names");
-	for (size_t i = 0; i < MAX_NAMES; i++)
+	for (size_t i = 0; i < MAX_SYNTHETIC_NAMES; i++)
 		heads[i] = NO_NAME;
 	*ret = (struct names){TAKE(v), 0, TAKE(heads), NO_NAME, NO_NAME, seed};
 	return 0;
@@ -97,7 +97,7 @@ static struct name *reuse(struct names *s, uint64_t now_ms)
 
 static struct name *another(struct names *s, uint64_t now_ms)
 {
-	if (s->n == MAX_NAMES)
+	if (s->n == MAX_SYNTHETIC_NAMES)
 		return reuse(s, now_ms);
 	struct name *n = calloc(1, sizeof(*n));
 	if (n) {

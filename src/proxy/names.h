@@ -14,7 +14,7 @@
 #include "egress/host.h"
 
 /* At once. 198.18.0.0/15 has 131,072 addresses; a name costs about 300 bytes here. */
-#define MAX_NAMES 16384u
+#define MAX_SYNTHETIC_NAMES 16384u
 /* Of an answer, and how long clients may keep it; an address is not given to another name before twice that. */
 #define NAME_TTL_S 30u
 
@@ -28,7 +28,7 @@ struct name {
 struct names {
 	struct name **v; /* by index; each of its own, so that a pointer stays */
 	uint32_t n;
-	uint32_t *heads; /* hash table of MAX_NAMES lists */
+	uint32_t *heads; /* hash table of MAX_SYNTHETIC_NAMES lists */
 	uint32_t newest, oldest;
 	uint64_t seed;
 };

@@ -347,7 +347,7 @@ START_TEST(pool_of_names)
 
 	/* full: nothing while all are young, then the oldest without a connection */
 	names_hold(&s, n, 3);
-	for (unsigned int i = 1; i < MAX_NAMES; i++) {
+	for (unsigned int i = 1; i < MAX_SYNTHETIC_NAMES; i++) {
 		(void)snprintf(text, sizeof(text), "n%u.test", i);
 		struct host h = named(text);
 		ck_assert_ptr_nonnull(names_take(&s, &h, 3));
