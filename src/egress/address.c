@@ -324,11 +324,29 @@ static size_t group(const char *s, uint16_t *ret)
 	return n > 4 ? 0 : n;
 }
 
+#define NO_GAP 17
+
+/* Behind a group: the end, a colon and more, or `::`, once. `at` bytes are written. */
+static bool step6(const char **s, size_t at, size_t *gap)
+{
+	if (!**s)
+		return true;
+	if (*(*s)++ != ':' || !**s)
+		return false;
+	if (**s != ':')
+		return true;
+	if (*gap != NO_GAP || at == 16)
+		return false;
+	*gap = at;
+	(*s)++;
+	return true;
+}
+
 static bool parse6(const char *s, unsigned char ret[16])
 {
 	unsigned char out[16] = {0};
-	size_t at = 0;   /* bytes written */
-	size_t gap = 17; /* where `::` stands; 17: nowhere */
+	size_t at = 0;       /* bytes written */
+	size_t gap = NO_GAP; /* where `::` stands */
 
 	if (s[0] == ':' && s[1] != ':')
 		return false;
@@ -350,21 +368,13 @@ static bool parse6(const char *s, unsigned char ret[16])
 		out[at++] = (unsigned char)(g >> 8);
 		out[at++] = (unsigned char)g;
 		s += n;
-		if (!*s)
-			break;
-		if (*s++ != ':' || !*s)
+		if (!step6(&s, at, &gap))
 			return false;
-		if (*s == ':' && (gap != 17 || at == 16))
-			return false;
-		if (*s == ':') {
-			gap = at;
-			s++;
-		}
 	}
-	if (gap == 17 ? at != 16 : at > 14)
+	if (gap == NO_GAP ? at != 16 : at > 14)
 		return false;
 	memset(ret, 0, 16);
-	if (gap == 17)
+	if (gap == NO_GAP)
 		gap = 16;
 	memcpy(ret, out, gap);
 	memcpy(ret + 16 - (at - (gap < at ? gap : at)), out + gap, at - (gap < at ? gap : at));

@@ -81,8 +81,10 @@ static void decide(const struct egress_set *s, struct answer *a)
 	a->verdict = egress_match_name(s, &a->host, a->port);
 	egress_say(s, v->reason, v->rule, a->host.text, a->port, "", &a->said);
 	bool decided = v->reason == EGRESS_WHY_RULE || v->reason == EGRESS_WHY_DENIED;
-	a->origin = decided && v->rule >= 0 ? s->v[v->rule].origin : NULL;
-	if (!v->allow)
+	const struct egress_entry *by =
+		v->rule >= 0 && (size_t)v->rule < s->n && s->v ? &s->v[v->rule] : NULL;
+	a->origin = decided && by ? by->origin : NULL;
+	if (!v->allow || !by)
 		return;
 	if (v->local)
 		(void)buf_printf(&a->notes, "it is port %u of the host's 127.0.0.1\n", a->port);
@@ -90,7 +92,7 @@ static void decide(const struct egress_set *s, struct answer *a)
 		(void)buf_str(&a->notes,
 			      "each address it resolves to has to be public, or named by "
 			      "an address rule\n");
-	note_rule(a, &s->v[v->rule].rule);
+	note_rule(a, &by->rule);
 }
 
 static void write_text(const struct answer *a, struct buf *out)
