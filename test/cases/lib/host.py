@@ -8,6 +8,7 @@ import selectors
 import signal
 import socket
 import struct
+import tempfile
 import threading
 import time
 
@@ -18,6 +19,9 @@ PR_SET_CHILD_SUBREAPER = 36
 ADDRESSES = ("192.0.2.1", "8.8.8.8", "169.254.169.254", "10.0.0.1")
 ADDRESSES6 = ("2001:db8::1",)
 TCP_PORTS = (22, 53, 80, 443)
+NAMES = (("allowed.test", "8.8.8.8"), ("other.test", "8.8.8.8"), ("evil.test", "8.8.8.8"),
+         ("blocked.test", "8.8.8.8"), ("metadata.allowed.test", "169.254.169.254"),
+         ("private.allowed.test", "10.0.0.1"))
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -46,16 +50,29 @@ def own_network():
         _call("unshare", CLONE_NEWNET | CLONE_NEWNS)
         _call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     else:
-        _call("unshare", CLONE_NEWUSER | CLONE_NEWNET)
+        _call("unshare", CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS)
         for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"),
                            ("gid_map", f"{gid} {gid} 1")):
             with open(f"/proc/self/{name}", "w", encoding="ascii") as handle:
                 handle.write(text)
+        _call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+    _own_names()
     _loopback_up()
     for address in ADDRESSES:
         _add_address(socket.AF_INET, address, 32)
     for address in ADDRESSES6:
         _add_address(socket.AF_INET6, address, 128)
+
+
+def _own_names():
+    """Names of the addresses that stand for the rest of the world, in a hosts file of our own."""
+    text = "".join(f"{address} {name}\n" for name, address in NAMES)
+    fd, path = tempfile.mkstemp(prefix="hosts.")
+    os.write(fd, f"127.0.0.1 localhost\n::1 localhost\n{text}".encode())
+    os.fchmod(fd, 0o644)
+    os.close(fd)
+    _call("mount", path.encode(), b"/etc/hosts", None, 0x1000, None)
+    os.unlink(path)
 
 
 def own_host(folders):
