@@ -157,7 +157,10 @@ static void tell_egress(const struct job *j, struct buf *ret)
 	for (size_t i = 0; i < d->n && i < MAX_TOLD; i++) {
 		const struct egress_said *said = &d->v[i].said;
 		(void)buf_printf(ret, "sandglass: denied: %s ", egress_op_name(d->v[i].op));
-		(void)term_escape(ret, said->target, strlen(said->target));
+		if (said->target[0])
+			(void)term_escape(ret, said->target, strlen(said->target));
+		else
+			(void)buf_char(ret, '?');
 		(void)buf_str(ret, " (");
 		(void)term_escape(ret, said->rule, strlen(said->rule));
 		(void)buf_str(ret, said->hint[0] ? "); hint: " : ")");
