@@ -182,12 +182,12 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 	 .name = "allow-host",                                                                  \
 	 .kind = OPT_LIST,                                                                      \
 	 .off = AT(allow_host),                                                                 \
-	 .arg = "HOST[:PORT]",                                                                  \
+	 .arg = "HOST",                                                                         \
 	 .help = "open a host (port 443), *.HOST, HOST:PORT, an address or prefix"},            \
 		{.name = "deny-host",                                                           \
 		 .kind = OPT_LIST,                                                              \
 		 .off = AT(deny_host),                                                          \
-		 .arg = "HOST[:PORT]",                                                          \
+		 .arg = "HOST",                                                                 \
 		 .help = "close it again, whatever opens it; without a port all of it"},        \
 	{                                                                                       \
 		.name = "allow-local", .kind = OPT_LIST, .off = AT(allow_local), .arg = "PORT", \
