@@ -417,12 +417,19 @@ static size_t want_waste(struct conn *c, enum end from)
 	return from == CLIENT && c->up < MAX_RELAY_BYTES * 16 ? MAX_RELAY_BYTES : 0;
 }
 
+static void waste_taken(struct conn *c, enum end by)
+{
+	if (by == CLIENT)
+		conn_deadline(c, LINGER_MS, false);
+}
+
 static const struct ops finishing = {
 	.want = want_waste,
 	.data = no_data,
 	.eof = no_eof,
 	.broken = end_broken,
 	.late = end_plainly,
+	.taken = waste_taken,
 };
 
 void conn_finish(struct conn *c)
@@ -434,7 +441,11 @@ void conn_finish(struct conn *c)
 	conn_detach(c, true);
 	c->ops = &finishing;
 	conn_shut(c, CLIENT);
-	conn_deadline(c, LINGER_MS, false);
+	/* A slow reader has its time for what is still here. */
+	if (c->side[CLIENT].shut_wish)
+		conn_deadline(c, EXCHANGE_IDLE_MS, true);
+	else
+		conn_deadline(c, LINGER_MS, false);
 	if (c->side[CLIENT].ended && c->side[CLIENT].shut)
 		conn_end(c, false);
 	conn_update(c);
@@ -450,23 +461,36 @@ static const struct ops resetting = {
 	.late = look_again,
 };
 
-static void look_again(struct conn *c)
+/* Bytes that are still on their way to whoever is there. */
+static uint64_t on_the_way(const struct conn *c)
 {
+	uint64_t sum = 0;
+
 	for (int i = 0; i < 2; i++) {
 		const struct side *s = &c->side[i];
 		int left = 0;
 		if (s->fd < 0 || s->broken || s->deaf)
 			continue;
-		if (s->out_len > s->out_at || (ioctl(s->fd, SIOCOUTQ_, &left) == 0 && left > 0)) {
-			if (c->idle_ms++ * RESET_LOOK_MS >= LINGER_MS)
-				break;
-			c->deadline_ms = proxy_now(c->px) + RESET_LOOK_MS;
-			(void)uv_timer_start(&c->timer, timer_fired, RESET_LOOK_MS, 0);
-			conn_update(c);
-			return;
-		}
+		sum += s->out_len - s->out_at;
+		if (ioctl(s->fd, SIOCOUTQ_, &left) == 0 && left > 0)
+			sum += (uint64_t)left;
 	}
-	conn_end(c, true);
+	return sum;
+}
+
+static void look_again(struct conn *c)
+{
+	uint64_t left = on_the_way(c);
+
+	if (left != c->left)
+		c->looks = 0; /* it moves */
+	c->left = left;
+	if (left == 0 || c->looks++ * RESET_LOOK_MS >= LINGER_MS) {
+		conn_end(c, true);
+		return;
+	}
+	conn_deadline(c, RESET_LOOK_MS, false);
+	conn_update(c);
 }
 
 void conn_reset_after(struct conn *c, enum end to)
@@ -476,7 +500,7 @@ void conn_reset_after(struct conn *c, enum end to)
 	if (c->side[other_end(to)].fd >= 0)
 		side_close(c, other_end(to), true);
 	c->ops = &resetting;
-	c->idle_ms = 0; /* counts looks from now on */
+	c->looks = 0;
 	look_again(c);
 }
 

@@ -397,7 +397,7 @@ static enum http_verdict take_absolute(struct http_text target, struct http_head
 			b, 400,
 			"https:// needs CONNECT: the proxy makes no TLS connection for a client");
 	if (target.n && target.p[0] == '/')
-		return bad(b, 400, "a target without a host: this is a proxy");
+		return bad(b, 403, "a target without a host: this is a proxy");
 	if (target.n < 7 || !http_text_is((struct http_text){target.p, 7}, scheme))
 		return bad(b, 400, "a target that is not http://");
 	target.p += 7;

@@ -140,12 +140,20 @@ static void late(struct conn *c)
 		refuse(c, EGRESS_WHY_LIMIT, 408, "the head took too long");
 }
 
+/* The response before is with the client: the time for the next request begins. */
+static void taken(struct conn *c, enum end by)
+{
+	if (by == CLIENT && c->in_len == 0)
+		conn_deadline(c, KEEP_ALIVE_MS, false);
+}
+
 static const struct ops head_ops = {
 	.want = want,
 	.data = data,
 	.eof = eof,
 	.broken = broken,
 	.late = late,
+	.taken = taken,
 };
 
 void http_accepted(struct proxy *px, int fd)
@@ -168,7 +176,10 @@ void http_next(struct conn *c)
 	conn_forget_name(c);
 	c->host = (struct host){.kind = HOST_NAME};
 	c->rule = -1;
-	conn_deadline(c, c->in_len ? HEAD_MS : KEEP_ALIVE_MS, false);
+	if (c->side[CLIENT].out_len > c->side[CLIENT].out_at)
+		conn_deadline(c, EXCHANGE_IDLE_MS, true); /* a slow reader */
+	else
+		conn_deadline(c, c->in_len ? HEAD_MS : KEEP_ALIVE_MS, false);
 	if (c->in_len)
 		try_head(c);
 	else if (c->side[CLIENT].ended)

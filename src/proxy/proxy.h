@@ -115,6 +115,8 @@ struct conn {
 	char *in;                  /* what was read and not dealt with */
 	size_t in_len, in_room;
 	uint64_t up, down;
+	uint64_t left;                /* conn_reset_after(): what was not taken at the last look */
+	unsigned int looks;           /* and how many saw the same */
 	void (*then)(struct conn *c); /* tunnel_peek() */
 	void (*dialled)(struct conn *c, const struct dial_end *end);
 };
@@ -129,13 +131,13 @@ void conn_detach(struct conn *c, bool reset);
 void conn_update(struct conn *c);
 /* Both sockets are closed: in order, or with a reset to whoever is there. */
 void conn_end(struct conn *c, bool reset);
-/* The same with a reset, once `to` has taken what was sent to it, or LINGER_MS later. */
+/* The same with a reset, once `to` has taken what was sent to it, or takes nothing for LINGER_MS. */
 void conn_reset_after(struct conn *c, enum end to);
 /* What goes to a side: at once as far as it takes it, the rest later. False: the connection has ended. */
 bool conn_send(struct conn *c, enum end to, const void *p, size_t n);
 /* End of file for a side, after what is still to be sent. */
 void conn_shut(struct conn *c, enum end to);
-/* Sends what is there, then end of file; what the client still sends is thrown away, for LINGER_MS. */
+/* Sends what is there, then end of file; for LINGER_MS what the client still sends is thrown away. */
 void conn_finish(struct conn *c);
 /* Deadline of a step; idle: it moves with each byte. 0: none. */
 void conn_deadline(struct conn *c, uint64_t ms, bool idle);

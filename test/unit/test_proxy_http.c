@@ -125,7 +125,7 @@ static const struct {
 	{LINE("TRACE http://a.test/ HTTP/1.1\r\n"), 501},
 	{LINE("G\xe9T http://a.test/ HTTP/1.1\r\n"), 400},
 	/* targets */
-	{LINE("GET / HTTP/1.1\r\n"), 400},
+	{LINE("GET / HTTP/1.1\r\n"), 403},
 	{LINE("GET a.test HTTP/1.1\r\n"), 400},
 	{LINE("GET https://a.test/ HTTP/1.1\r\n"), 400},
 	{LINE("GET ftp://a.test/ HTTP/1.1\r\n"), 400},
