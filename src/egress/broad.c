@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of places that belong to everybody. From the hosters' own documentation of
- * the names that their customers get; the private part of the Public Suffix List
- * (publicsuffix.org) names most of them too. No list is complete: what is not
- * here is not said to be narrow.
+ * Lists of places that belong to everybody: the names under which well-known hosters
+ * put what their customers publish, collected by hand. The private part of the Public
+ * Suffix List (publicsuffix.org) names most of them too. No list is complete: what is
+ * not here is not said to be narrow.
  */
 #include "egress/broad.h"
 
