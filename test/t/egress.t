@@ -143,7 +143,8 @@ def refused(box):
     row = denied(result, "allowed.test:80") or {}
     box.row(row.get("op") == "connect" and row.get("hint") == "--allow-host allowed.test:80" and
             row.get("rule", "").startswith("network.") and row.get("kind") == "terminal" and
-            row.get("count") == 1, "with rule, hint and count", row)
+            row.get("count") in (1, 2),  # a client that the reset reaches early tries its other address
+            "with rule, hint and count", row)
     box.row(not any(name in ("other.test", "sub.allowed.test") for name, _ in box.world.queries),
             "a denied name is asked of nobody", box.world.queries)
 

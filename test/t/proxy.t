@@ -151,8 +151,9 @@ def confined(p):
 
 def dies_with_its_parent():
     code = ("import sys,os,time; sys.path.insert(0, sys.argv[1]); import proxybox as b\n"
-            "p = b.Proxy(('allow', 'one.test')); print(p.process.pid, flush=True); time.sleep(60)")
-    child = subprocess.Popen([sys.executable, "-c", code, os.path.dirname(box.__file__)], stdout=subprocess.PIPE)
+            "b.Proxy.encode = sys.argv[2]; p = b.Proxy(('allow', 'one.test')); print(p.process.pid, flush=True); time.sleep(60)")
+    child = subprocess.Popen([sys.executable, "-c", code, os.path.dirname(box.__file__), box.Proxy.encode],
+                             stdout=subprocess.PIPE)
     pid = int(child.stdout.readline())
     alive = os.path.exists(f"/proc/{pid}")
     child.kill()

@@ -7,6 +7,7 @@ local addresses, a public one for servers, and /etc/hosts is the test's.
 """
 
 import array
+import atexit
 import fcntl
 import os
 import resource
@@ -66,7 +67,9 @@ def enter():
 
 def encoder():
     """The program that encodes rules, compiled once."""
-    path = os.path.join(tempfile.mkdtemp(prefix="sandglass-proxy-set."), "egress_set")
+    top = tempfile.mkdtemp(prefix="sandglass-proxy-set.")
+    atexit.register(shutil.rmtree, top, ignore_errors=True)
+    path = os.path.join(top, "egress_set")
     sources = [f"{ROOT}/src/{d}/{f}" for d in ("egress", "base") for f in sorted(os.listdir(f"{ROOT}/src/{d}"))
                if f.endswith(".c")]
     subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-w", f"-I{ROOT}/src", f"{ROOT}/test/t/lib/egress_set.c",
