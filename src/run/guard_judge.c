@@ -20,6 +20,8 @@
 #include "policy/gitjudge.h"
 #include "run/guard_parts.h"
 
+#define OPEN_TRIES 16 /* of a file that is replaced again and again meanwhile */
+
 static void because(struct judged *j, const char *what)
 {
 	(void)snprintf(j->why, sizeof(j->why), "%s", what);
@@ -250,13 +252,29 @@ bool guard_sift_hooks(struct guard *g, struct guard_root *r, const char *path, b
 	return s.left;
 }
 
+/* Opens what has the name: not what another file was just put in the place of, if that can be. */
+static int open_present(int dir, const char *name, struct stat *st)
+{
+	int fd = -1;
+
+	for (int tries = 0; tries < OPEN_TRIES; tries++) {
+		base_close_fd(&fd);
+		fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, st) < 0 || st->st_nlink != 0)
+			break;
+	}
+	return fd;
+}
+
 static bool judge_file(struct guard *g, int dir, const char *base, const char *name,
 		       struct judged *j, bool live)
 {
-	struct stat st;
+	struct stat st = {0};
 
-	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	AUTO_FD int fd = open_present(dir, name, &st);
+	if (live && (fd < 0 ? errno == ENOENT : st.st_nlink == 0))
+		return true; /* gone or replaced just now: there will be another event */
+	if (fd < 0 || !S_ISREG(st.st_mode))
 		return false;
 	if (st.st_nlink != 1) {
 		because(j, "it has a second name, by which it could be changed");
