@@ -217,8 +217,8 @@ def round_trip(who, copy, number, sums):
     if number % MANY_EVERY == 0:
         kinds.append("many")
     with Case(who, copy, seed) as case:
-        # Ten thousand files take as long as fifty other sets: twice, else five hundred.
-        many = 10000 if number in (0, MANY_EVERY) else 500
+        # Ten thousand files take as long as fifty other sets: twice, else two hundred.
+        many = 10000 if number in (0, MANY_EVERY) else 200
         done = case.s.does(MAKE.format(seed=seed + 1, kinds=kinds, many=many))
         for kind in done.stdout.split():
             sums[kind] = sums.get(kind, 0) + 1
