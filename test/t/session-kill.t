@@ -131,6 +131,10 @@ def once(p, verb, point, before):
     there = [x for x in os.listdir(f"{p.state}/sessions") if x != ".lock"]
     if s and s in there and verb not in ("destroy", "destroy --discard", "reset"):
         seen = p.run([SANDGLASS, "diff", s])
+        until = time.monotonic() + 10
+        while ": BUSY: " in seen.err and time.monotonic() < until:  # its call is just ending
+            time.sleep(0.1)
+            seen = p.run([SANDGLASS, "diff", s])
         if seen.status != 0 or "+more" not in seen.out:
             bad.append(f"what was held: {seen}")
     then = p.run([SANDGLASS, *(again(s) or ["session", "new"])])
