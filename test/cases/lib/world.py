@@ -6,6 +6,7 @@ import secrets
 import shlex
 import shutil
 import subprocess
+import time
 
 from . import schema, sweep
 
@@ -22,6 +23,11 @@ GITCONFIG = """[user]
 """
 HELPERS = set()  # processes of the host that rows look at; not to be mistaken for leftovers
 HOST_NAMES = ("HOSTPORT", "WSOCK", "SOCK", "DSOCK", "DLOG", "TAG", "HOSTPID", "HOSTNAP")
+
+
+def _program(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as handle:
+        return os.path.basename(handle.read().split(b"\0")[0])
 
 
 class Identity:
@@ -109,6 +115,9 @@ class World:
                                        stdin=subprocess.DEVNULL, start_new_session=True)
             self.helpers.append(process)
             HELPERS.add(process.pid)
+            until = time.monotonic() + 10
+            while _program(process.pid) != b"sleep" and time.monotonic() < until:
+                time.sleep(0.01)  # on the way there it is still somebody else's
             self.names["HOSTPID"], self.names["HOSTNAP"] = str(process.pid), nap
 
     def env(self):
