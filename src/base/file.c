@@ -43,3 +43,12 @@ bool file_make_dirs(char *path, unsigned int mode)
 	}
 	return true;
 }
+
+int file_fd_above(int fd, int least)
+{
+	if (fd < 0 || fd >= least)
+		return fd;
+	int up = fcntl(fd, F_DUPFD_CLOEXEC, least);
+	base_close_fd(&fd);
+	return up;
+}

@@ -20,3 +20,9 @@ bool file_make_dirs(char *path, unsigned int mode);
 
 /* Writes the text to a file that is there. 0, or -1 with errno. */
 int file_write_text(const char *path, const char *text);
+
+/*
+ * A descriptor whose number is `least` or more: fd itself, or a copy (close-on-exec) in
+ * its place, fd closed. -1 with errno if fd is -1 or there is no room.
+ */
+int file_fd_above(int fd, int least);

@@ -20,6 +20,18 @@
 		.name = "no-source", .kind = OPT_FLAG, .off = AT(no_source), .help = "no project" \
 	}
 
+#define OPTS_LAYERS                                                                     \
+	{.name = "profile",                                                             \
+	 .kind = OPT_LIST,                                                              \
+	 .off = AT(profile),                                                            \
+	 .arg = "NAME",                                                                 \
+	 .choices = profile_names,                                                      \
+	 .help = "as for `run`"},                                                       \
+	{                                                                               \
+		.name = "policy", .kind = OPT_STRING, .off = AT(policy), .arg = "FILE", \
+		.help = "as for `run`"                                                  \
+	}
+
 static const char *const profile_names[] = {"node", "python",  "rust",     "go",
 					    "jvm",  "browser", "ssh-sign", NULL};
 
@@ -28,17 +40,7 @@ static const struct opt show_options[] = {
 	 .kind = OPT_FLAG,
 	 .off = AT(origin),
 	 .help = "say of each value where it is from"},
-	{.name = "profile",
-	 .kind = OPT_LIST,
-	 .off = AT(profile),
-	 .arg = "NAME",
-	 .choices = profile_names,
-	 .help = "as for `run`"},
-	{.name = "policy",
-	 .kind = OPT_STRING,
-	 .off = AT(policy),
-	 .arg = "FILE",
-	 .help = "as for `run`"},
+	OPTS_LAYERS,
 	OPTS_WHERE,
 	OPT_JSON,
 	OPT_HELP,
@@ -56,17 +58,7 @@ static const struct opt explain_options[] = {
 	 .off = AT(host),
 	 .arg = "HOST",
 	 .help = "may a command connect to HOST or HOST:PORT; port 443 if none is named"},
-	{.name = "profile",
-	 .kind = OPT_LIST,
-	 .off = AT(profile),
-	 .arg = "NAME",
-	 .choices = profile_names,
-	 .help = "as for `run`"},
-	{.name = "policy",
-	 .kind = OPT_STRING,
-	 .off = AT(policy),
-	 .arg = "FILE",
-	 .help = "as for `run`"},
+	OPTS_LAYERS,
 	{.name = "allow-host",
 	 .kind = OPT_LIST,
 	 .off = AT(allow_host),

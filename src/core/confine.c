@@ -20,8 +20,8 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/landlock_abi.h"
 #include "core/core.h"
-#include "core/landlock_abi.h"
 #include "core/sys.h"
 
 /*

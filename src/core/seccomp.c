@@ -12,8 +12,8 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
+#include "base/landlock_abi.h"
 #include "core/core.h"
-#include "core/landlock_abi.h"
 #include "seccomp_prog.h"
 
 #define LEN(prog) ((unsigned short)(sizeof(prog) / sizeof((prog)[0])))

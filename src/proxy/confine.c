@@ -33,6 +33,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/landlock_abi.h"
 
 /* The first id above those of sandboxes (1879100000 to 1879165535): nobody else's. */
 #define PROXY_ID 1879165536u
@@ -127,23 +128,7 @@ static int leave_no_trace(struct err *e)
 	return 0;
 }
 
-/*
- * Landlock's binary interface, landlock(7); Debian 12's headers end at ABI 2.
- * Rights are numbered from 0: 13 in ABI 1, 14 in 2, 15 in 3, 16 from 5 on.
- */
-struct ruleset {
-	uint64_t fs, net, scoped;
-};
-
-struct path_rule {
-	uint64_t access;
-	int32_t fd;
-} __attribute__((packed));
-
-enum { LANDLOCK_CREATE = 444, LANDLOCK_ADD = 445, LANDLOCK_RESTRICT = 446 };
-#define LANDLOCK_READ_FILE (1ull << 2)
 #define LANDLOCK_BIND_TCP (1ull << 0)
-#define LANDLOCK_SCOPES 3ull
 
 /* What c-ares reads about names on a Linux host: resolv.conf(5), hosts(5), nsswitch.conf(5). */
 static const char *const readable[] = {"/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf",
@@ -153,10 +138,10 @@ static int allow_files(int ruleset, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(readable); i++) {
 		AUTO_FD int fd = open(readable[i], O_PATH | O_CLOEXEC);
-		struct path_rule rule = {.access = LANDLOCK_READ_FILE, .fd = fd};
+		struct landlock_path rule = {.access = LANDLOCK_READ_FILE, .fd = fd};
 		if (fd < 0)
 			continue;
-		if (syscall(LANDLOCK_ADD, ruleset, 1, &rule, 0) < 0)
+		if (syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_PATH_RULE, &rule, 0) < 0)
 			return failed(e, readable[i]);
 	}
 	return 0;
@@ -164,23 +149,24 @@ static int allow_files(int ruleset, struct err *e)
 
 static int landlock(struct err *e)
 {
-	int abi = (int)syscall(LANDLOCK_CREATE, NULL, 0, 1);
+	int abi = (int)syscall(SYS_LANDLOCK_CREATE, NULL, 0, LANDLOCK_VERSION_FLAG);
 
 	if (abi < 0 && (errno == ENOSYS || errno == EOPNOTSUPP))
 		return 0; /* then it reads what its id may read, and still writes nothing */
-	unsigned int bits = abi >= 5 ? 16 : abi >= 3 ? 15 : abi >= 2 ? 14 : 13;
-	struct ruleset rs = {
-		.fs = (1ull << bits) - 1,
-		.net = abi >= 4 ? LANDLOCK_BIND_TCP : 0,
-		.scoped = abi >= 6 ? LANDLOCK_SCOPES : 0,
+	struct landlock_ruleset rs = {
+		.fs = landlock_fs_rights(abi),
+		.net = abi >= LANDLOCK_ABI_NET ? LANDLOCK_BIND_TCP : 0,
+		.scoped = abi >= LANDLOCK_ABI_SCOPES ? LANDLOCK_SCOPES : 0,
 	};
-	size_t size = abi >= 6 ? sizeof(rs) : abi >= 4 ? offsetof(struct ruleset, scoped) : 8;
-	AUTO_FD int fd = (int)syscall(LANDLOCK_CREATE, &rs, size, 0);
+	size_t size = abi >= LANDLOCK_ABI_SCOPES ? sizeof(rs)
+		      : abi >= LANDLOCK_ABI_NET  ? offsetof(struct landlock_ruleset, scoped)
+						 : 8;
+	AUTO_FD int fd = (int)syscall(SYS_LANDLOCK_CREATE, &rs, size, 0);
 	if (fd < 0)
 		return failed(e, "a Landlock ruleset");
 	if (allow_files(fd, e) < 0)
 		return -1;
-	return syscall(LANDLOCK_RESTRICT, fd, 0) < 0 ? failed(e, "Landlock") : 0;
+	return syscall(SYS_LANDLOCK_RESTRICT, fd, 0) < 0 ? failed(e, "Landlock") : 0;
 }
 
 #if defined(__x86_64__)

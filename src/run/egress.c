@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/num.h"
 #include "run/beside.h"
 
@@ -42,13 +43,7 @@ const char *egress_op_name(enum egress_op op)
 /* Above what the proxy gets, so that dup2() takes none of them away. */
 static int high(int fd)
 {
-	if (fd < 0 || fd >= FD_SAFE)
-		return fd;
-	int up = fcntl(fd, F_DUPFD_CLOEXEC, FD_SAFE);
-	int saved = errno;
-	(void)close(fd);
-	errno = saved;
-	return up;
+	return file_fd_above(fd, FD_SAFE);
 }
 
 static int write_set(int fd, const struct egress_set *set, struct err *e)

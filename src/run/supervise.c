@@ -22,6 +22,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/later.h"
 #include "base/tree.h"
 #include "launch/launch.h"
@@ -66,13 +67,7 @@ static const int passed[] = {SIGUSR1, SIGUSR2};
 
 static int high(int fd)
 {
-	if (fd < 0 || fd >= FD_SAFE)
-		return fd;
-	int up = fcntl(fd, F_DUPFD_CLOEXEC, FD_SAFE);
-	int saved = errno;
-	(void)close(fd);
-	errno = saved;
-	return up;
+	return file_fd_above(fd, FD_SAFE);
 }
 
 static bool has_namespaces(const struct job *j)

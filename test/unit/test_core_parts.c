@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "core/landlock_abi.h"
+#include "base/landlock_abi.h"
 #include "launch/launch.h"
 #include "test_base_suite.h"
 
