@@ -211,8 +211,9 @@ static void lose(struct egress *g)
 	g->ctl = -1;
 	if (g->over)
 		return;
-	g->died = true;
-	if (g->ready_ms == LIMIT_NONE || g->failure.code != ERR_NONE)
+	if (g->ready_ms == LIMIT_NONE)
+		g->died = true;
+	if (g->died || g->failure.code != ERR_NONE)
 		return;
 	(void)err_set(&g->failure, ERR_SANDBOX_UNAVAILABLE,
 		      "sandglass-proxy ended before it listened");
