@@ -23,6 +23,12 @@ const char *egress_reason_name(enum egress_reason reason)
 		[EGRESS_WHY_LIMIT] = "limit",
 		[EGRESS_WHY_UNRESOLVED] = "unresolved",
 		[EGRESS_WHY_UNREACHED] = "unreached",
+		[EGRESS_WHY_METHOD] = "method",
+		[EGRESS_WHY_PATH] = "path",
+		[EGRESS_WHY_PUSH] = "push",
+		[EGRESS_WHY_CERTIFICATE] = "certificate",
+		[EGRESS_WHY_TLS] = "tls",
+		[EGRESS_WHY_SECRET] = "secret",
 	};
 
 	return reason < EGRESS_WHYS ? names[reason] : "unknown";

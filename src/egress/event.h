@@ -7,8 +7,9 @@
  * The proxy has the rules in descriptor 3 (set.h) and a SOCK_SEQPACKET in
  * descriptor 4. There the supervisor sends tables of struct egress_listener, each
  * with that many descriptors (SCM_RIGHTS, same order), then an empty message (one
- * byte 0, no descriptor). The proxy answers EGRESS_READY, then sends events. It
- * ends when descriptor 4 is closed.
+ * byte 0, no descriptor). The proxy answers EGRESS_READY (before it, where rules ask
+ * for inspection, struct egress_ca), then sends events. It ends when descriptor 4 is
+ * closed.
  */
 #pragma once
 
@@ -48,8 +49,9 @@ enum egress_event_kind {
 	EGRESS_READY, /* nothing else in it counts */
 	EGRESS_ALLOW, /* connected; `host` and `address` say to what */
 	EGRESS_DENY,
-	EGRESS_FAIL,  /* allowed, but not resolved or not reached */
-	EGRESS_CLOSE, /* of an allowed connection, with its bytes */
+	EGRESS_FAIL,    /* allowed, but not resolved or not reached */
+	EGRESS_CLOSE,   /* of an allowed connection, with its bytes */
+	EGRESS_REQUEST, /* under inspection: a request that was answered by its server */
 	EGRESS_EVENT_KINDS,
 };
 
@@ -82,6 +84,12 @@ enum egress_reason {
 	EGRESS_WHY_LIMIT,      /* too many connections, bytes, or too slow */
 	EGRESS_WHY_UNRESOLVED, /* FAIL: the name has no address */
 	EGRESS_WHY_UNREACHED,  /* FAIL: connect failed */
+	EGRESS_WHY_METHOD,     /* inspection: no rule of the host allows the method */
+	EGRESS_WHY_PATH,       /* inspection: no rule of the host allows the path */
+	EGRESS_WHY_PUSH,       /* inspection: git's write service, without a grant */
+	EGRESS_WHY_CERTIFICATE, /* inspection: the server has not shown that it is who was asked for */
+	EGRESS_WHY_TLS,    /* inspection: the client's TLS failed, or it does not take our CA */
+	EGRESS_WHY_SECRET, /* a placeholder where its secret may not go */
 	EGRESS_WHYS,
 };
 
@@ -89,6 +97,8 @@ enum egress_reason {
 const char *egress_reason_name(enum egress_reason reason);
 const char *egress_how_name(enum egress_how how);
 
+#define EGRESS_METHOD_TEXT 16
+#define EGRESS_PATH_TEXT 256
 struct egress_event {
 	uint32_t kind;              /* enum egress_event_kind */
 	uint32_t how;               /* enum egress_how */
@@ -99,4 +109,17 @@ struct egress_event {
 	uint64_t up, down;          /* CLOSE: bytes from and to the sandbox */
 	char host[HOST_TEXT];       /* canonical; NUL-terminated; "" if it was no host */
 	char address[ADDRESS_TEXT]; /* the address dialled or refused; "" if none */
+	/* Of REQUEST, and of a DENY of one: what was asked, the path without its query. */
+	char method[EGRESS_METHOD_TEXT];
+	char path[EGRESS_PATH_TEXT]; /* "…" at its end: longer */
+	uint32_t status;             /* REQUEST: of the answer */
+};
+
+/* The certificate of a session's own authority, before READY, if the rules ask for inspection. */
+#define EGRESS_CA_MAGIC 0x41434753u /* "SGCA" */
+#define MAX_EGRESS_CA_BYTES 2048u
+struct egress_ca {
+	uint32_t magic;
+	uint32_t n;                    /* bytes of pem, without its NUL */
+	char pem[MAX_EGRESS_CA_BYTES]; /* NUL-terminated */
 };

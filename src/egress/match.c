@@ -288,6 +288,12 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 	case EGRESS_WHY_LIMIT:
 	case EGRESS_WHY_UNRESOLVED:
 	case EGRESS_WHY_UNREACHED:
+	case EGRESS_WHY_METHOD:
+	case EGRESS_WHY_PATH:
+	case EGRESS_WHY_PUSH:
+	case EGRESS_WHY_CERTIFICATE:
+	case EGRESS_WHY_TLS:
+	case EGRESS_WHY_SECRET:
 	case EGRESS_WHYS:
 		return;
 	}

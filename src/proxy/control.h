@@ -12,7 +12,7 @@
 #include "egress/event.h"
 #include "egress/set.h"
 
-#define MAX_EVENTS 1024u /* 350 bytes each */
+#define MAX_EVENTS 1024u /* 630 bytes each */
 /* Listeners: DNS (2), HTTP, SOCKS, redirect (2), and one or two for each local port. */
 #define MAX_LISTENERS (2u * MAX_EGRESS_LOCALS + 16u)
 

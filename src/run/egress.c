@@ -287,7 +287,8 @@ static bool is_event(const struct egress_event *v)
 	return v->kind < EGRESS_EVENT_KINDS && v->how < EGRESS_HOWS && v->reason < EGRESS_WHYS &&
 	       v->port <= UINT16_MAX && v->rule >= -1 &&
 	       (v->rule < 0 || (size_t)v->rule < MAX_EGRESS_RULES) &&
-	       memchr(v->host, 0, sizeof(v->host)) && memchr(v->address, 0, sizeof(v->address));
+	       memchr(v->host, 0, sizeof(v->host)) && memchr(v->address, 0, sizeof(v->address)) &&
+	       memchr(v->method, 0, sizeof(v->method)) && memchr(v->path, 0, sizeof(v->path));
 }
 
 void egress_note(struct egress *g, const struct egress_event *v)
@@ -315,6 +316,7 @@ void egress_note(struct egress *g, const struct egress_event *v)
 		break;
 	case EGRESS_READY:
 	case EGRESS_FAIL:
+	case EGRESS_REQUEST:
 	case EGRESS_EVENT_KINDS:
 		break;
 	}
