@@ -34,6 +34,8 @@ static bool denies_address(const struct egress_rule *r, const struct address *a)
 {
 	struct address in[MAX_ADDRESS_CARRIED];
 
+	if (egress_rule_is_partial(r))
+		return false;
 	if (r->kind == EGRESS_EVERY || egress_rule_has_address(r, a))
 		return true;
 	size_t n = address_carried(a, in);
@@ -57,6 +59,7 @@ static int find_denied_name(const struct egress_set *s, const struct host *h, ui
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->v[i].rule.list == EGRESS_LIST_DENY &&
+		    !egress_rule_is_partial(&s->v[i].rule) &&
 		    egress_rule_has_port(&s->v[i].rule, port) &&
 		    egress_rule_has_name(&s->v[i].rule, h))
 			return (int)i;
@@ -211,7 +214,9 @@ struct egress_verdict egress_match_dns(const struct egress_set *s, const struct 
 static void say_rule(const struct egress_set *s, enum egress_reason reason, int rule,
 		     const char *address, char *ret)
 {
-	bool decided = reason == EGRESS_WHY_RULE || reason == EGRESS_WHY_DENIED;
+	bool decided = reason == EGRESS_WHY_RULE || reason == EGRESS_WHY_DENIED ||
+		       reason == EGRESS_WHY_METHOD || reason == EGRESS_WHY_PATH ||
+		       reason == EGRESS_WHY_AMBIGUOUS;
 	struct address a;
 
 	if (decided && rule >= 0 && (size_t)rule < s->n) {
@@ -276,6 +281,22 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 	case EGRESS_WHY_LOOPBACK:
 		if (port)
 			(void)snprintf(ret, ERR_HINT_MAX, "--allow-local %u", port & 0xffffu);
+		return;
+	case EGRESS_WHY_METHOD:
+	case EGRESS_WHY_PATH:
+		(void)snprintf(ret, ERR_HINT_MAX,
+			       "a rule with that method and path: --allow-host '%.253s METHOD /PATH'",
+			       host);
+		return;
+	case EGRESS_WHY_AMBIGUOUS:
+		(void)snprintf(ret, ERR_HINT_MAX,
+			       "write the path without dot segments, `//` and needless encodings");
+		return;
+	case EGRESS_WHY_PUSH:
+		(void)snprintf(ret, ERR_HINT_MAX,
+			       "a push grant of your own policy file: network.push: "
+			       "[%.253s/OWNER/REPOSITORY]; or `sandglass push` from outside",
+			       host);
 		return;
 	case EGRESS_WHY_RULE:
 	case EGRESS_WHY_HOST:

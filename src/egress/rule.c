@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "egress/condition.h"
 
-const char *const egress_list_names[EGRESS_LISTS] = {"deny", "allow", "local"};
+const char *const egress_list_names[EGRESS_LISTS] = {"deny", "allow", "local", "inspect", "push"};
 
 /* What is being read: [p, p + n) is what is left of the text. */
 struct reading {
@@ -26,7 +27,7 @@ struct reading {
 static int refuse(struct reading *r, const char *at, const char *what)
 {
 	return err_set(r->e, ERR_CONFIG_INVALID, "`%.*s`: %s (at byte %zu)",
-		       (int)MAX_EGRESS_RULE_TEXT, r->text, what, (size_t)(at - r->text) + 1);
+		       (int)MAX_EGRESS_HOST_TEXT, r->text, what, (size_t)(at - r->text) + 1);
 }
 
 struct scheme {
@@ -281,7 +282,7 @@ static void read_stars(struct reading *r)
 /* A name whose labels may hold `*`: checked as if each stood for a letter. */
 static int read_pattern(struct reading *r)
 {
-	char plain[MAX_EGRESS_RULE_TEXT + 1];
+	char plain[MAX_EGRESS_HOST_TEXT + 1];
 	struct host h;
 
 	read_stars(r);
@@ -344,23 +345,55 @@ static int read_host(struct reading *r)
 	return slash ? bad_name(r, HOST_PATH) : read_pattern(r);
 }
 
+static int read_place(struct reading *r)
+{
+	if (r->list == EGRESS_LIST_LOCAL) {
+		r->rule.kind = EGRESS_LOOPBACK;
+		return read_port_number(r, r->text, &r->rule.port);
+	}
+	if (read_scheme(r) < 0 || read_port(r) < 0 || read_host(r) < 0)
+		return -1;
+	if (r->list != EGRESS_LIST_INSPECT)
+		return 0;
+	if (r->rule.kind == EGRESS_PREFIX || r->rule.kind == EGRESS_LOOPBACK)
+		return refuse(r, r->text, "what is inspected is a name, no address");
+	return 0;
+}
+
+/* Where the host ends: at a blank, of a push grant at the slash of its repository. */
+static size_t find_end(enum egress_list list, const char *text)
+{
+	const char *from = text;
+
+	if (list != EGRESS_LIST_PUSH)
+		return strcspn(text, " ");
+	if (strncmp(text, "https://", 8) == 0)
+		from += 8;
+	else if (strncmp(text, "http://", 7) == 0)
+		from += 7;
+	return (size_t)(from - text) + strcspn(from, "/ ");
+}
+
 int egress_rule_read(enum egress_list list, const char *text, struct egress_rule *ret,
 		     struct err *e)
 {
-	struct reading r = {.list = list, .text = text, .p = text, .n = strlen(text), .e = e};
+	char host[MAX_EGRESS_HOST_TEXT + 1];
+	size_t n = find_end(list, text);
+	struct reading r = {.list = list, .text = host, .p = host, .n = n, .e = e};
 
 	r.rule = (struct egress_rule){.list = (uint8_t)list,
 				      .port = list == EGRESS_LIST_DENY ? 0 : EGRESS_PORT_ALLOW};
-	if (r.n > MAX_EGRESS_RULE_TEXT)
+	if (n > MAX_EGRESS_HOST_TEXT || strlen(text) > MAX_EGRESS_RULE_TEXT)
 		return err_set(e, ERR_CONFIG_INVALID, "`%.40s…`: more than %u bytes", text,
-			       MAX_EGRESS_RULE_TEXT);
-	int rc = 0;
-	if (list == EGRESS_LIST_LOCAL) {
-		r.rule.kind = EGRESS_LOOPBACK;
-		rc = read_port_number(&r, text, &r.rule.port);
-	} else if (read_scheme(&r) < 0 || read_port(&r) < 0 || read_host(&r) < 0) {
-		rc = -1;
-	}
+			       n > MAX_EGRESS_HOST_TEXT ? MAX_EGRESS_HOST_TEXT
+							: MAX_EGRESS_RULE_TEXT);
+	memcpy(host, text, n);
+	host[n] = '\0';
+	int rc = read_place(&r);
+	if (rc == 0 && list == EGRESS_LIST_PUSH)
+		rc = egress_repository_read(&r.rule, text, text + n, e);
+	else if (rc == 0 && text[n])
+		rc = egress_condition_read(&r.rule, text, text + n + 1, e);
 	if (rc == 0)
 		*ret = r.rule;
 	return rc;

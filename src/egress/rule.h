@@ -9,6 +9,12 @@
  *   localhost:8080, 127.0.0.1:8080, [::1]:8080  a port of the host's loopback
  *   *:22                   deny: everything there; allow: every name there, no address
  *
+ *   NAME METHOD,METHOD /path/a /path/b      those requests only, which takes inspection
+ *   NAME /path        NAME METHOD           (one blank between; patterns as in path.h)
+ *
+ * To inspect: a name as above. To push: git.example.com/team/app, one repository of a name;
+ * `*` within a part of it.
+ *
  * Without a port: 443 to allow, every port to deny. Names with `*` never match an address.
  */
 #pragma once
@@ -20,11 +26,24 @@
 #include "egress/address.h"
 #include "egress/host.h"
 
-#define MAX_EGRESS_RULE_TEXT 300u /* bytes of one rule as written */
+#define MAX_EGRESS_RULE_TEXT 1000u /* bytes of one rule as written */
+#define MAX_EGRESS_HOST_TEXT 300u  /* of these, its host */
+#define MAX_EGRESS_PATHS 640u      /* of these, its paths */
 #define EGRESS_PORT_ALLOW 443u    /* of an allow rule without a port */
 
-enum egress_list { EGRESS_LIST_DENY, EGRESS_LIST_ALLOW, EGRESS_LIST_LOCAL, EGRESS_LISTS };
-extern const char *const egress_list_names[EGRESS_LISTS]; /* "deny", "allow", "local" */
+enum egress_list {
+	EGRESS_LIST_DENY,
+	EGRESS_LIST_ALLOW,
+	EGRESS_LIST_LOCAL,
+	EGRESS_LIST_INSPECT, /* opens nothing */
+	EGRESS_LIST_PUSH,    /* opens nothing: what is open, git may write to */
+	EGRESS_LISTS
+};
+extern const char *const egress_list_names[EGRESS_LISTS]; /* "deny", "allow", … */
+
+/* What rules can name; other methods match only rules without any. NULL at the end. */
+#define EGRESS_METHODS 19
+extern const char *const egress_methods[EGRESS_METHODS + 1];
 
 enum egress_rule_kind {
 	EGRESS_NAME,     /* `host`, which may have `*` in labels */
@@ -43,6 +62,8 @@ struct egress_rule {
 	struct address addr;
 	char host
 		[HOST_TEXT]; /* canonical, without the leading `*.` or `**.`; "" if there is none */
+	uint32_t methods;    /* bits 1 << index in egress_methods; 0: every one */
+	char paths[MAX_EGRESS_PATHS]; /* patterns with a blank between; "": every one */
 };
 
 /*
@@ -56,6 +77,11 @@ NODISCARD int egress_rule_read(enum egress_list list, const char *text, struct e
 bool egress_rule_has_name(const struct egress_rule *r, const struct host *h);
 /* The address is in EGRESS_PREFIX, whatever the port. */
 bool egress_rule_has_address(const struct egress_rule *r, const struct address *a);
+/* About some requests only. */
+static inline bool egress_rule_is_partial(const struct egress_rule *r)
+{
+	return r->methods || r->paths[0];
+}
 static inline bool egress_rule_has_port(const struct egress_rule *r, uint16_t port)
 {
 	return r->port == 0 || r->port == port;

@@ -18,7 +18,7 @@
 #define MAX_EGRESS_RULES 1024u
 #define MAX_EGRESS_LOCALS 64u       /* different ports of the host's loopback */
 #define MAX_EGRESS_ORIGIN 4200u     /* bytes: a path and a line */
-#define MAX_EGRESS_BYTES (5u << 20) /* of an encoded set */
+#define MAX_EGRESS_BYTES (6u << 20) /* of an encoded set */
 
 struct egress_entry {
 	struct egress_rule rule;
@@ -55,6 +55,7 @@ NODISCARD int egress_set_decode(const void *bytes, size_t len, struct egress_set
 struct egress_verdict {
 	bool allow;
 	bool local; /* allowed: dial 127.0.0.1:port of the host, nothing is resolved */
+	bool push;  /* of a request: git would write by it */
 	enum egress_reason reason;
 	enum address_class class; /* of EGRESS_WHY_CLASS */
 	int rule;                 /* the entry that decided; -1: none */
@@ -86,6 +87,25 @@ struct egress_verdict egress_match_address(const struct egress_set *s, const str
  * Loopback names: allowed with `local` if any port of it is open.
  */
 struct egress_verdict egress_match_dns(const struct egress_set *s, const struct host *host);
+
+/*
+ * Connections to this name and port are inspected: `inspect` names it, or a rule about
+ * methods or paths, or a push grant. Then egress_match_request() decides about each
+ * request, and what is neither TLS nor HTTP is refused.
+ */
+bool egress_inspects(const struct egress_set *s, const struct host *host, uint16_t port);
+/* Some name is. */
+bool egress_set_inspects(const struct egress_set *s);
+
+/*
+ * May this request be sent to a name that egress_match_name() has allowed at this port?
+ * The target in origin form with its query, as it came, or `*`; methods are compared as
+ * they stand (RFC 9110 9.1). Deny beats allow; what git writes takes a push grant.
+ * EGRESS_WHY_AMBIGUOUS: a rule is about paths, and what servers make of this one differs.
+ */
+struct egress_verdict egress_match_request(const struct egress_set *s, const struct host *host,
+					   uint16_t port, const char *method, size_t method_len,
+					   const char *target, size_t target_len);
 
 /* What a decision is called, for results, answers and the log. */
 #define EGRESS_RULE_SAID (MAX_EGRESS_RULE_TEXT + 64)

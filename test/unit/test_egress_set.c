@@ -334,13 +334,13 @@ END_TEST
 
 START_TEST(long_rules)
 {
-	char text[MAX_EGRESS_RULE_TEXT + 2] = "";
+	char text[MAX_EGRESS_HOST_TEXT + 2] = "";
 	struct egress_rule r;
 	struct err e = {0};
 
 	memset(text, 'a', sizeof(text) - 1);
 	CK_FAILS(egress_rule_read(ALLOW, text, &r, &e), e, ERR_CONFIG_INVALID, "more than 300");
-	text[MAX_EGRESS_RULE_TEXT] = '\0';
+	text[MAX_EGRESS_HOST_TEXT] = '\0';
 	CK_FAILS(egress_rule_read(ALLOW, text, &r, &e), e, ERR_CONFIG_INVALID, "more than 253");
 }
 END_TEST
