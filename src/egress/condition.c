@@ -12,10 +12,13 @@
 #include "egress/path.h"
 
 /* RFC 9110 9, RFC 5789, RFC 4918, RFC 3253, RFC 5323; CONNECT and TRACE are never sent on. */
-const char *const egress_methods[EGRESS_METHODS + 1] = {
-	"GET",       "HEAD",  "POST",     "PUT",      "PATCH",  "DELETE", "OPTIONS",
-	"PROPFIND",  "MKCOL", "COPY",     "MOVE",     "LOCK",   "UNLOCK", "REPORT",
-	"PROPPATCH", "MERGE", "CHECKOUT", "MKACTIVITY", "SEARCH", NULL};
+const char *const egress_methods[EGRESS_METHODS + 1] = {"GET",     "HEAD",     "POST",
+							"PUT",     "PATCH",    "DELETE",
+							"OPTIONS", "PROPFIND", "MKCOL",
+							"COPY",    "MOVE",     "LOCK",
+							"UNLOCK",  "REPORT",   "PROPPATCH",
+							"MERGE",   "CHECKOUT", "MKACTIVITY",
+							"SEARCH",  NULL};
 
 static int refuse(struct err *e, const char *text, const char *at, const char *what)
 {
@@ -43,7 +46,8 @@ static int read_method(struct egress_rule *r, const char *text, const char *at, 
 	const char *near = nearest(word, egress_methods, EGRESS_METHODS);
 	if (near)
 		return err_hint(e, "did you mean `%s`?", near);
-	return err_hint(e, "methods are GET, HEAD, POST, PUT, PATCH, DELETE, …; paths begin with `/`");
+	return err_hint(e,
+			"methods are GET, HEAD, POST, PUT, PATCH, DELETE, …; paths begin with `/`");
 }
 
 static int read_methods(struct egress_rule *r, const char *text, const char *at, size_t n,
@@ -82,13 +86,16 @@ int egress_condition_read(struct egress_rule *r, const char *text, const char *a
 	if (r->list != EGRESS_LIST_ALLOW && r->list != EGRESS_LIST_DENY)
 		return refuse(e, text, at, "methods and paths are of allow and deny rules");
 	if (r->kind == EGRESS_PREFIX || r->kind == EGRESS_LOOPBACK)
-		return refuse(e, text, at, "methods and paths need a name: addresses are not inspected");
+		return refuse(e, text, at,
+			      "methods and paths need a name: addresses are not inspected");
 	for (;;) {
 		size_t n = strcspn(p, " ");
 		if (n == 0)
 			return refuse(e, text, p, "one blank between host, methods and paths");
 		if (*p != '/' && p != at)
-			return refuse(e, text, p, "a path begins with `/`; methods stand in front, with commas");
+			return refuse(
+				e, text, p,
+				"a path begins with `/`; methods stand in front, with commas");
 		if ((*p == '/' ? add_path(r, text, p, n, e) : read_methods(r, text, p, n, e)) < 0)
 			return -1;
 		if (!p[n])
@@ -111,7 +118,8 @@ int egress_repository_read(struct egress_rule *r, const char *text, const char *
 	if (n > 4 && strcmp(at + n - 4, ".git") == 0)
 		n -= 4;
 	if (at[n - 1] == '/' || memmem(at, n, "**", 2))
-		return refuse(e, text, at, "a push grant names repositories: `*` within a part at most");
+		return refuse(e, text, at,
+			      "a push grant names repositories: `*` within a part at most");
 	int len = snprintf(path, sizeof(path), "%.*s/**", (int)n, at);
 	if (len < 0 || 2 * (size_t)len + 8 > sizeof(path))
 		return refuse(e, text, at, "a path that is too long");

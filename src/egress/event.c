@@ -15,10 +15,6 @@ const char *egress_reason_name(enum egress_reason reason)
 		[EGRESS_WHY_LOOPBACK] = "local",
 		[EGRESS_WHY_HOST] = "host",
 		[EGRESS_WHY_SYNTHETIC] = "synthetic",
-		[EGRESS_WHY_METHOD] = "method",
-		[EGRESS_WHY_PATH] = "path",
-		[EGRESS_WHY_AMBIGUOUS] = "ambiguous",
-		[EGRESS_WHY_PUSH] = "push",
 		[EGRESS_WHY_SNI] = "sni",
 		[EGRESS_WHY_ECH] = "ech",
 		[EGRESS_WHY_AUTHORITY] = "authority",
@@ -33,6 +29,7 @@ const char *egress_reason_name(enum egress_reason reason)
 		[EGRESS_WHY_CERTIFICATE] = "certificate",
 		[EGRESS_WHY_TLS] = "tls",
 		[EGRESS_WHY_SECRET] = "secret",
+		[EGRESS_WHY_AMBIGUOUS] = "ambiguous",
 	};
 
 	return reason < EGRESS_WHYS ? names[reason] : "unknown";

@@ -76,10 +76,6 @@ enum egress_reason {
 	EGRESS_WHY_LOOPBACK,   /* the host's loopback, and the port is not one of `local` */
 	EGRESS_WHY_HOST,       /* what was asked for is no host (host.h) */
 	EGRESS_WHY_SYNTHETIC,  /* a synthetic address that stands for no name */
-	EGRESS_WHY_METHOD,     /* rules allow the host with other methods only */
-	EGRESS_WHY_PATH,       /* rules allow the host at other paths only */
-	EGRESS_WHY_AMBIGUOUS,  /* a rule is about paths, and this one can be read in two ways */
-	EGRESS_WHY_PUSH,       /* git would write, and no push grant is for that */
 	EGRESS_WHY_SNI,        /* TLS asks for another name than was allowed */
 	EGRESS_WHY_ECH,        /* the name is encrypted where it has to be seen */
 	EGRESS_WHY_AUTHORITY,  /* Host header and target differ */
@@ -92,8 +88,9 @@ enum egress_reason {
 	EGRESS_WHY_PATH,       /* inspection: no rule of the host allows the path */
 	EGRESS_WHY_PUSH,       /* inspection: git's write service, without a grant */
 	EGRESS_WHY_CERTIFICATE, /* inspection: the server has not shown that it is who was asked for */
-	EGRESS_WHY_TLS,    /* inspection: the client's TLS failed, or it does not take our CA */
-	EGRESS_WHY_SECRET, /* a placeholder where its secret may not go */
+	EGRESS_WHY_TLS,       /* inspection: the client's TLS failed, or it does not take our CA */
+	EGRESS_WHY_SECRET,    /* a placeholder where its secret may not go */
+	EGRESS_WHY_AMBIGUOUS, /* inspection: a rule is about paths, and servers differ on this one */
 	EGRESS_WHYS,
 };
 

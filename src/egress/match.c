@@ -284,9 +284,10 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 		return;
 	case EGRESS_WHY_METHOD:
 	case EGRESS_WHY_PATH:
-		(void)snprintf(ret, ERR_HINT_MAX,
-			       "a rule with that method and path: --allow-host '%.253s METHOD /PATH'",
-			       host);
+		(void)snprintf(
+			ret, ERR_HINT_MAX,
+			"a rule with that method and path: --allow-host '%.253s METHOD /PATH'",
+			host);
 		return;
 	case EGRESS_WHY_AMBIGUOUS:
 		(void)snprintf(ret, ERR_HINT_MAX,
@@ -309,9 +310,6 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 	case EGRESS_WHY_LIMIT:
 	case EGRESS_WHY_UNRESOLVED:
 	case EGRESS_WHY_UNREACHED:
-	case EGRESS_WHY_METHOD:
-	case EGRESS_WHY_PATH:
-	case EGRESS_WHY_PUSH:
 	case EGRESS_WHY_CERTIFICATE:
 	case EGRESS_WHY_TLS:
 	case EGRESS_WHY_SECRET:

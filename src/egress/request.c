@@ -13,9 +13,9 @@ struct asked {
 	const struct egress_set *set;
 	const struct host *host;
 	uint16_t port;
-	uint32_t method;  /* its bit; 0: none that a rule can name */
-	const char *bad;  /* why the path cannot be compared; NULL: it can */
-	bool star;        /* `*`: the server itself, no path */
+	uint32_t method; /* its bit; 0: none that a rule can name */
+	const char *bad; /* why the path cannot be compared; NULL: it can */
+	bool star;       /* `*`: the server itself, no path */
 	struct egress_path path;
 };
 

@@ -360,11 +360,13 @@ static int read_place(struct reading *r)
 	return 0;
 }
 
-/* Where the host ends: at a blank, of a push grant at the slash of its repository. */
+/* Where the place ends: at a blank, of a push grant at the slash of its repository. */
 static size_t find_end(enum egress_list list, const char *text)
 {
 	const char *from = text;
 
+	if (list == EGRESS_LIST_LOCAL)
+		return strlen(text);
 	if (list != EGRESS_LIST_PUSH)
 		return strcspn(text, " ");
 	if (strncmp(text, "https://", 8) == 0)

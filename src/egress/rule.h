@@ -29,7 +29,7 @@
 #define MAX_EGRESS_RULE_TEXT 1000u /* bytes of one rule as written */
 #define MAX_EGRESS_HOST_TEXT 300u  /* of these, its host */
 #define MAX_EGRESS_PATHS 640u      /* of these, its paths */
-#define EGRESS_PORT_ALLOW 443u    /* of an allow rule without a port */
+#define EGRESS_PORT_ALLOW 443u     /* of an allow rule without a port */
 
 enum egress_list {
 	EGRESS_LIST_DENY,

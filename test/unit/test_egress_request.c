@@ -181,8 +181,8 @@ START_TEST(requests)
 
 	struct egress_verdict v = egress_match_request(&s, &h, 443, r->method, strlen(r->method),
 						       r->target, strlen(r->target));
-	ck_assert_msg(v.reason == r->reason && v.allow == (r->reason == YES),
-		      "%s %s: %s, not %s", r->method, r->target, egress_reason_name(v.reason),
+	ck_assert_msg(v.reason == r->reason && v.allow == (r->reason == YES), "%s %s: %s, not %s",
+		      r->method, r->target, egress_reason_name(v.reason),
 		      egress_reason_name(r->reason));
 	ck_assert(egress_match_name(&s, &h, 443).allow);
 }
@@ -190,8 +190,9 @@ END_TEST
 
 START_TEST(what_is_inspected)
 {
-	static const char *const rules[] = {"+a.com", "?i.com", "?*.below.com:8443", "+g.com GET",
-					    "-d.com /x", "^p.com/o/r", NULL};
+	static const char *const rules[] = {"+a.com",     "?i.com",    "?*.below.com:8443",
+					    "+g.com GET", "-d.com /x", "^p.com/o/r",
+					    NULL};
 	static const char *const plain[] = {"+a.com", "-b.com", NULL};
 	static const struct {
 		const char *host;
@@ -284,7 +285,8 @@ START_TEST(long_ones)
 	ck_assert(egress_match_request(&s, &h, 443, "GET", 3, text, MAX_EGRESS_TARGET).allow);
 	ck_assert(!egress_match_request(&s, &h, 443, "GET", 3, text, MAX_EGRESS_TARGET + 1).allow);
 	ck_assert(egress_match_request(&paths, &h, 443, "GET", 3, text, MAX_EGRESS_PATH).allow);
-	ck_assert(!egress_match_request(&paths, &h, 443, "GET", 3, text, MAX_EGRESS_PATH + 1).allow);
+	ck_assert(
+		!egress_match_request(&paths, &h, 443, "GET", 3, text, MAX_EGRESS_PATH + 1).allow);
 	memset(text, 'a', sizeof(text));
 	memcpy(text, "a.com /", 7);
 	text[6 + MAX_EGRESS_PATHS - 2] = '\0';

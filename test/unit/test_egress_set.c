@@ -269,7 +269,7 @@ static const struct wrong wrongs[] = {
 	{ALLOW, "a.b:65536", "a port is one number", ""},
 	{ALLOW, "a.b:080", "a port is one number", ""},
 	{ALLOW, "a.b:80-90", "(at byte 5)", "no ranges"},
-	{ALLOW, "exa mple.com", "a blank in the name (at byte 4)", ""},
+	{ALLOW, "exa mple.com", "an unknown method (at byte 5)", ""},
 	{ALLOW, "a..com", "an empty part: a dot in front, or two dots (at byte 3)", ""},
 	{ALLOW, "a.-b.com", "a hyphen (at byte 3)", ""},
 	{ALLOW,

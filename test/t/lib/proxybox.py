@@ -32,7 +32,7 @@ EVENTS = ["ready", "allow", "deny", "fail", "close", "request"]
 HOWS = ["dns", "redirect", "http", "connect", "socks", "local"]
 REASONS = ["rule", "default", "port", "denied", "class", "loopback", "host", "synthetic", "sni", "ech",
            "authority", "malformed", "protocol", "limit", "unresolved", "unreached", "method", "path", "push",
-           "certificate", "tls", "secret"]
+           "certificate", "tls", "secret", "ambiguous"]
 EVENT = struct.Struct("=IIIiIIQQ256s46s16s256s2xI4x")
 
 # The child's numbers 3 and 4 are in use here, so that nothing that matters gets them.
