@@ -369,10 +369,9 @@ static size_t find_end(enum egress_list list, const char *text)
 		return strlen(text);
 	if (list != EGRESS_LIST_PUSH)
 		return strcspn(text, " ");
-	if (strncmp(text, "https://", 8) == 0)
-		from += 8;
-	else if (strncmp(text, "http://", 7) == 0)
-		from += 7;
+	size_t scheme = strcspn(text, ":/");
+	if (strncmp(text + scheme, "://", 3) == 0)
+		from += scheme + 3;
 	return (size_t)(from - text) + strcspn(from, "/ ");
 }
 
