@@ -100,6 +100,25 @@ static int put_hosts(struct set *s, struct compiled *c, struct err *e)
 	return 0;
 }
 
+static int put_secrets(struct set *s, struct compiled *c, struct err *e)
+{
+	c->secrets = arena_take(&s->arena, (s->secret_count + 1) * sizeof(*c->secrets), e);
+	if (!c->secrets)
+		return -1;
+	for (size_t i = 0; i < s->secret_count; i++) {
+		const struct set_secret *from = &s->secrets[i];
+		struct origin o = {.layer = from->from, .at = from->v->at};
+		AUTO_BUF origin = BUF_INIT(PATH_TEXT + 64);
+		set_origin(&o, &origin);
+		struct secret_rule r = from->v->rule;
+		r.origin = keep(s, &origin, e);
+		if (!r.origin)
+			return -1;
+		c->secrets[c->secret_count++] = r;
+	}
+	return 0;
+}
+
 static int put_files(struct set *s, struct compiled *c, struct err *e)
 {
 	c->files = arena_take(&s->arena, MAX_COMPILED_FILES * sizeof(*c->files), e);
@@ -183,7 +202,7 @@ int set_compile(struct set *s, const void *key, size_t key_bytes, struct compile
 
 	memcpy(c.limit, s->limit, sizeof(c.limit));
 	if (put_rules(s, &c, e) < 0 || put_env(s, &c, e) < 0 || put_hosts(s, &c, e) < 0 ||
-	    put_files(s, &c, e) < 0 || put_notes(s, &c, e) < 0)
+	    put_secrets(s, &c, e) < 0 || put_files(s, &c, e) < 0 || put_notes(s, &c, e) < 0)
 		return -1;
 	*ret = c;
 	return 0;

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/nearest.h"
 #include "base/num.h"
+#include "config/layer_parts.h"
 #include "config/yaml.h"
 #include "policy/environment.h"
 
@@ -25,57 +26,39 @@ const char *const identity_names[] = {"plain", "pseudonym", NULL};
 
 static const char *const writes_names[] = {"direct", "overlay", NULL};
 
-#define LATER_INSPECTION "inspection of connections"
 #define KEPT_LEAST_MS (UINT64_C(24) * 3600 * 1000)
 
-struct reader {
-	struct arena *arena;
-	const struct layer_places *places;
-	struct layer *layer;
-	struct findings *findings;
-	struct layer_check *check; /* the one being read */
-	char key[KEY_TEXT];        /* the dotted name of what is being read */
-};
-
-struct key {
-	const char *name;
-	void (*read)(struct reader *r, const struct node *n, unsigned int arg);
-	unsigned int arg;
-	const char *later;     /* not in this version: the part that brings it */
-	const struct key *sub; /* of a map */
-};
-
-static void report(struct reader *r, bool warning, struct position at, const struct err *why)
+void reader_report(struct reader *r, bool warning, struct position at, const struct err *why)
 {
 	findings_add(r->findings, warning, r->layer->file, at, r->key, why);
 }
 
-static void wrong(struct reader *r, const struct node *n, const char *what, const char *hint)
+void reader_wrong(struct reader *r, const struct node *n, const char *what, const char *hint)
 {
 	struct err e = {0};
 
 	(void)err_set(&e, ERR_CONFIG_INVALID, "%s", what);
 	if (hint)
 		(void)err_hint(&e, "%s", hint);
-	report(r, false, n->at, &e);
+	reader_report(r, false, n->at, &e);
 }
 
 /* A value of one word; NULL if it is something else (which is reported). */
-static const char *word(struct reader *r, const struct node *n)
+const char *reader_word(struct reader *r, const struct node *n)
 {
 	if (n->kind == NODE_SCALAR && (n->len || !n->plain))
 		return n->text;
-	wrong(r, n,
-	      n->kind == NODE_SCALAR ? "has no value"
-	      : n->kind == NODE_LIST ? "one value, not a list"
-				     : "one value, not a map",
-	      NULL);
+	reader_wrong(r, n,
+		     n->kind == NODE_SCALAR ? "has no value"
+		     : n->kind == NODE_LIST ? "one value, not a list"
+					    : "one value, not a map",
+		     NULL);
 	return NULL;
 }
 
 static void read_choice(struct reader *r, const struct node *n, const char *const *names, int *ret)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	struct err e = {0};
 	size_t count = 0;
 
@@ -95,12 +78,12 @@ static void read_choice(struct reader *r, const struct node *n, const char *cons
 		(void)err_hint(&e, "did you mean `%s`?", near);
 	else
 		(void)err_hint(&e, "one of: %s", buf_cstr(&list));
-	report(r, false, n->at, &e);
+	reader_report(r, false, n->at, &e);
 }
 
 static void read_version(struct reader *r, const struct node *n, unsigned int arg)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	struct err e = {0};
 
 	(void)arg;
@@ -111,7 +94,7 @@ static void read_version(struct reader *r, const struct node *n, unsigned int ar
 			      text);
 	else
 		(void)err_set(&e, ERR_CONFIG_INVALID, "must be the number 1");
-	report(r, false, n->at, &e);
+	reader_report(r, false, n->at, &e);
 }
 
 static void read_mode(struct reader *r, const struct node *n, unsigned int arg)
@@ -130,7 +113,7 @@ static void read_writes(struct reader *r, const struct node *n, unsigned int arg
 
 static void read_limit(struct reader *r, const struct node *n, unsigned int id)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	uint64_t *value = &r->layer->limit[id];
 	struct err e = {0};
 	int rc = 0;
@@ -168,20 +151,21 @@ static void read_limit(struct reader *r, const struct node *n, unsigned int id)
 	r->layer->limit_at[id] = n->at;
 	if (rc < 0) {
 		*value = LIMIT_UNSET;
-		report(r, false, n->at, &e);
+		reader_report(r, false, n->at, &e);
 	}
 }
 
 /* Calls `each` for the entries of a list, with the index in the key. */
-static void each(struct reader *r, const struct node *n, unsigned int arg,
+void reader_each(struct reader *r, const struct node *n, unsigned int arg,
 		 void (*read)(struct reader *r, const struct node *n, unsigned int arg))
 {
 	size_t base = strlen(r->key);
 	size_t i = 0;
 
 	if (n->kind != NODE_LIST) {
-		wrong(r, n, n->kind == NODE_SCALAR && !n->len ? "has no value" : "must be a list",
-		      "write [ONE, TWO], or one below the other with `- ` before each");
+		reader_wrong(r, n,
+			     n->kind == NODE_SCALAR && !n->len ? "has no value" : "must be a list",
+			     "write [ONE, TWO], or one below the other with `- ` before each");
 		return;
 	}
 	for (const struct node *one = n->first; one; one = one->next) {
@@ -228,13 +212,13 @@ static void warn_broad(struct reader *r, const struct node *n, const char *text)
 			(void)err_set(&e, ERR_CONFIG_INVALID, "`%s` matches nearly everything",
 				      text);
 			(void)err_hint(&e, "more than 1,000 matches are an error when it runs");
-			report(r, true, n->at, &e);
+			reader_report(r, true, n->at, &e);
 		}
 }
 
 static void read_path(struct reader *r, const struct node *n, unsigned int access)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	struct layer *l = r->layer;
 
 	if (!text)
@@ -258,7 +242,7 @@ static void read_path(struct reader *r, const struct node *n, unsigned int acces
 	if (p.pattern)
 		bad = check_pattern(text, access);
 	if (bad) {
-		wrong(r, n, bad, NULL);
+		reader_wrong(r, n, bad, NULL);
 		return;
 	}
 	if (p.pattern)
@@ -270,7 +254,7 @@ static void read_path(struct reader *r, const struct node *n, unsigned int acces
 	else if (r->places->source)
 		p.path = join(r, r->places->source, text);
 	if (!p.path && (text[0] == '~' || r->places->source)) {
-		wrong(r, n, "a path of more than 4095 bytes", NULL);
+		reader_wrong(r, n, "a path of more than 4095 bytes", NULL);
 		return;
 	}
 	l->paths[l->path_count++] = p;
@@ -282,12 +266,12 @@ static void add_env(struct reader *r, const struct node *at, const char *text, s
 	struct err e = {0};
 
 	if (l->env_count == MAX_LAYER_ENV) {
-		wrong(r, at, "more than 128 variables in one file", NULL);
+		reader_wrong(r, at, "more than 128 variables in one file", NULL);
 		return;
 	}
 	const char *copy = arena_text(r->arena, text, n, &e);
 	if (!copy) {
-		report(r, false, at->at, &e);
+		reader_report(r, false, at->at, &e);
 		return;
 	}
 	l->env[l->env_count++] = (struct layer_env){.text = copy, .at = at->at};
@@ -295,21 +279,21 @@ static void add_env(struct reader *r, const struct node *at, const char *text, s
 
 static void read_pass(struct reader *r, const struct node *n, unsigned int arg)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	struct err e = {0};
 
 	(void)arg;
 	if (!text)
 		return;
 	if (environment_check_name(text, n->len, &e) < 0)
-		report(r, false, n->at, &e);
+		reader_report(r, false, n->at, &e);
 	else
 		add_env(r, n, text, n->len);
 }
 
 static void read_passes(struct reader *r, const struct node *n, unsigned int arg)
 {
-	each(r, n, arg, read_pass);
+	reader_each(r, n, arg, read_pass);
 }
 
 static void read_sets(struct reader *r, const struct node *n, unsigned int arg)
@@ -319,19 +303,20 @@ static void read_sets(struct reader *r, const struct node *n, unsigned int arg)
 
 	(void)arg;
 	if (n->kind != NODE_MAP) {
-		wrong(r, n, "must be a map", "write {NAME: VALUE}");
+		reader_wrong(r, n, "must be a map", "write {NAME: VALUE}");
 		return;
 	}
 	for (const struct node *one = n->first; one; one = one->next) {
 		AUTO_BUF text = BUF_INIT(MAX_COMPILED_TEXT);
 		(void)snprintf(r->key + base, sizeof(r->key) - base, ".%s", one->key->text);
 		if (environment_check_name(one->key->text, one->key->len, &e) < 0) {
-			report(r, false, one->key->at, &e);
-		} else if (word(r, one)) {
+			reader_report(r, false, one->key->at, &e);
+		} else if (reader_word(r, one)) {
 			(void)buf_printf(&text, "%s=", one->key->text);
 			(void)buf_add(&text, one->text, one->len);
 			if (text.failed)
-				wrong(r, one, "longer than a variable can be (128KiB)", NULL);
+				reader_wrong(r, one, "longer than a variable can be (128KiB)",
+					     NULL);
 			else
 				add_env(r, one, buf_cstr(&text), text.n);
 		}
@@ -341,13 +326,13 @@ static void read_sets(struct reader *r, const struct node *n, unsigned int arg)
 
 static void read_extend(struct reader *r, const struct node *n, unsigned int arg)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 
 	(void)arg;
 	if (!text)
 		return;
 	if (r->layer->extends_count == MAX_LAYER_EXTENDS)
-		wrong(r, n, "more than 16 profiles", NULL);
+		reader_wrong(r, n, "more than 16 profiles", NULL);
 	else
 		r->layer->extends[r->layer->extends_count++] =
 			(struct layer_name){.name = text, .at = n->at};
@@ -356,19 +341,19 @@ static void read_extend(struct reader *r, const struct node *n, unsigned int arg
 static void read_extends(struct reader *r, const struct node *n, unsigned int arg)
 {
 	if (r->layer->profile)
-		wrong(r, n, "a profile extends nothing", NULL);
+		reader_wrong(r, n, "a profile extends nothing", NULL);
 	else
-		each(r, n, arg, read_extend);
+		reader_each(r, n, arg, read_extend);
 }
 
 static void read_paths(struct reader *r, const struct node *n, unsigned int access)
 {
-	each(r, n, access, read_path);
+	reader_each(r, n, access, read_path);
 }
 
 /* Room in a list that is made when its first entry comes; NULL is reported. */
-static void *one_more(struct reader *r, const struct node *n, void **list, size_t *count,
-		      size_t most, size_t size)
+void *reader_more(struct reader *r, const struct node *n, void **list, size_t *count, size_t most,
+		  size_t size)
 {
 	char what[64];
 	struct err e = {0};
@@ -376,30 +361,30 @@ static void *one_more(struct reader *r, const struct node *n, void **list, size_
 	if (!*list)
 		*list = arena_take(r->arena, most * size, &e);
 	if (!*list) {
-		report(r, false, n->at, &e);
+		reader_report(r, false, n->at, &e);
 		return NULL;
 	}
 	if (*count < most)
 		return (char *)*list + (*count)++ * size;
 	(void)snprintf(what, sizeof(what), "more than %zu in one file", most);
-	wrong(r, n, what, NULL);
+	reader_wrong(r, n, what, NULL);
 	return NULL;
 }
 
 static void read_protected_one(struct reader *r, const struct node *n, unsigned int arg)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	void *list = r->layer->protected;
 
 	(void)arg;
 	if (!text)
 		return;
 	if (!text[0] || n->len > PATH_NAME_MAX) {
-		wrong(r, n, "a branch, or a pattern of branches, of 1 to 255 bytes", NULL);
+		reader_wrong(r, n, "a branch, or a pattern of branches, of 1 to 255 bytes", NULL);
 		return;
 	}
-	struct layer_name *one =
-		one_more(r, n, &list, &r->layer->protected_count, MAX_LAYER_BRANCHES, sizeof(*one));
+	struct layer_name *one = reader_more(r, n, &list, &r->layer->protected_count,
+					     MAX_LAYER_BRANCHES, sizeof(*one));
 	r->layer->protected = list;
 	if (one)
 		*one = (struct layer_name){.name = text, .at = n->at};
@@ -407,12 +392,12 @@ static void read_protected_one(struct reader *r, const struct node *n, unsigned 
 
 static void read_protected(struct reader *r, const struct node *n, unsigned int arg)
 {
-	each(r, n, arg, read_protected_one);
+	reader_each(r, n, arg, read_protected_one);
 }
 
 static void read_check_name(struct reader *r, const struct node *n, unsigned int arg)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 
 	(void)arg;
 	if (!text)
@@ -420,21 +405,21 @@ static void read_check_name(struct reader *r, const struct node *n, unsigned int
 	if (!text[0] || n->len > MAX_CHECK_NAME ||
 	    strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
 		    n->len)
-		wrong(r, n, "a name of letters, digits, `.`, `_` and `-`, at most 64", NULL);
+		reader_wrong(r, n, "a name of letters, digits, `.`, `_` and `-`, at most 64", NULL);
 	else
 		r->check->name = text;
 }
 
 static void read_argument(struct reader *r, const struct node *n, unsigned int arg)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	void *list = (void *)r->check->run;
 
 	(void)arg;
 	if (!text)
 		return;
 	const char **one =
-		one_more(r, n, &list, &r->check->run_count, MAX_CHECK_ARGS, sizeof(*one));
+		reader_more(r, n, &list, &r->check->run_count, MAX_CHECK_ARGS, sizeof(*one));
 	r->check->run = list;
 	if (one)
 		*one = text;
@@ -447,17 +432,17 @@ static void read_run(struct reader *r, const struct node *n, unsigned int arg)
 	/* One more than may be there, for the NULL at the end. */
 	r->check->run = arena_take(r->arena, (MAX_CHECK_ARGS + 1) * sizeof(*r->check->run), &e);
 	if (!r->check->run) {
-		report(r, false, n->at, &e);
+		reader_report(r, false, n->at, &e);
 		return;
 	}
-	each(r, n, arg, read_argument);
+	reader_each(r, n, arg, read_argument);
 	if (n->kind == NODE_LIST && (!r->check->run_count || !r->check->run[0][0]))
-		wrong(r, n, "needs a command: [PROGRAM, ARGUMENT, …]", NULL);
+		reader_wrong(r, n, "needs a command: [PROGRAM, ARGUMENT, …]", NULL);
 }
 
 static void read_timeout(struct reader *r, const struct node *n, unsigned int arg)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	uint64_t *ms = &r->check->timeout_ms;
 	struct err e = {0};
 
@@ -468,7 +453,7 @@ static void read_timeout(struct reader *r, const struct node *n, unsigned int ar
 	if (rc == 0 && (*ms == 0 || *ms == LIMIT_NONE))
 		rc = err_set(&e, ERR_CONFIG_INVALID, "a check has to end: more than 0, not none");
 	if (rc < 0)
-		report(r, false, n->at, &e);
+		reader_report(r, false, n->at, &e);
 }
 
 static const struct key check_keys[] = {
@@ -478,32 +463,30 @@ static const struct key check_keys[] = {
 	{.name = NULL},
 };
 
-static void read_map(struct reader *r, const struct node *map, const struct key *keys);
-
 static void read_check(struct reader *r, const struct node *n, unsigned int arg)
 {
 	void *list = r->layer->checks;
 
 	(void)arg;
-	r->check =
-		one_more(r, n, &list, &r->layer->check_count, MAX_LAYER_CHECKS, sizeof(*r->check));
+	r->check = reader_more(r, n, &list, &r->layer->check_count, MAX_LAYER_CHECKS,
+			       sizeof(*r->check));
 	r->layer->checks = list;
 	if (!r->check)
 		return;
 	*r->check = (struct layer_check){.timeout_ms = CHECK_TIMEOUT_MS, .at = n->at};
 	size_t before = r->findings->errors;
-	read_map(r, n, check_keys);
+	reader_map(r, n, check_keys);
 	if (r->findings->errors == before && (!r->check->name || !r->check->run))
-		wrong(r, n, r->check->name ? "`run` is missing" : "`name` is missing",
-		      "write {name: NAME, run: [PROGRAM, ARGUMENT, …], timeout: 10m}");
+		reader_wrong(r, n, r->check->name ? "`run` is missing" : "`name` is missing",
+			     "write {name: NAME, run: [PROGRAM, ARGUMENT, …], timeout: 10m}");
 	for (struct layer_check *c = r->layer->checks; r->check->name && c < r->check; c++)
 		if (c->name && strcmp(c->name, r->check->name) == 0)
-			wrong(r, n, "another check of this file has that name", NULL);
+			reader_wrong(r, n, "another check of this file has that name", NULL);
 }
 
 static void read_checks(struct reader *r, const struct node *n, unsigned int arg)
 {
-	each(r, n, arg, read_check);
+	reader_each(r, n, arg, read_check);
 }
 
 /* Relative to the source; `**` is any number of directories, and stands alone in its place. */
@@ -530,7 +513,7 @@ static const char *check_artifact(const struct node *n)
 
 static void read_artifact(struct reader *r, const struct node *n, unsigned int arg)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	void *list = r->layer->artifacts;
 
 	(void)arg;
@@ -538,11 +521,11 @@ static void read_artifact(struct reader *r, const struct node *n, unsigned int a
 		return;
 	const char *bad = check_artifact(n);
 	if (bad) {
-		wrong(r, n, bad, NULL);
+		reader_wrong(r, n, bad, NULL);
 		return;
 	}
-	struct layer_name *one =
-		one_more(r, n, &list, &r->layer->artifact_count, MAX_LAYER_ARTIFACTS, sizeof(*one));
+	struct layer_name *one = reader_more(r, n, &list, &r->layer->artifact_count,
+					     MAX_LAYER_ARTIFACTS, sizeof(*one));
 	r->layer->artifacts = list;
 	if (one)
 		*one = (struct layer_name){.name = text, .at = n->at};
@@ -551,7 +534,7 @@ static void read_artifact(struct reader *r, const struct node *n, unsigned int a
 static void read_artifacts(struct reader *r, const struct node *n, unsigned int arg)
 {
 	r->layer->artifacts_named = true;
-	each(r, n, arg, read_artifact);
+	reader_each(r, n, arg, read_artifact);
 }
 
 static void read_identity(struct reader *r, const struct node *n, unsigned int arg)
@@ -563,7 +546,7 @@ static void read_identity(struct reader *r, const struct node *n, unsigned int a
 
 static void read_kept(struct reader *r, const struct node *n, unsigned int what)
 {
-	const char *text = word(r, n);
+	const char *text = reader_word(r, n);
 	uint64_t *value = &r->layer->kept_ms[what];
 	struct err e = {0};
 
@@ -575,70 +558,8 @@ static void read_kept(struct reader *r, const struct node *n, unsigned int what)
 		rc = err_set(&e, ERR_CONFIG_INVALID, "at least 1d is kept");
 	if (rc < 0) {
 		*value = LIMIT_UNSET;
-		report(r, false, n->at, &e);
+		reader_report(r, false, n->at, &e);
 	}
-}
-
-static void add_host(struct reader *r, const struct node *n, enum egress_list list)
-{
-	struct layer *l = r->layer;
-	void *room = l->hosts;
-	struct egress_rule rule;
-	struct err e = {0};
-	unsigned int number = 0;
-
-	if (egress_rule_read(list, n->text, &rule, &e) < 0) {
-		report(r, false, n->at, &e);
-		return;
-	}
-	for (size_t i = 0; i < l->host_count; i++)
-		number += l->hosts[i].list == list;
-	struct layer_host *one =
-		one_more(r, n, &room, &l->host_count, MAX_LAYER_HOSTS, sizeof(*one));
-	l->hosts = room;
-	if (one)
-		*one = (struct layer_host){.text = n->text,
-					   .list = (uint8_t)list,
-					   .number = number,
-					   .at = n->at};
-}
-
-static void read_host_word(struct reader *r, const struct node *n, unsigned int list)
-{
-	if (word(r, n))
-		add_host(r, n, (enum egress_list)list);
-}
-
-static const struct key allow_host_keys[] = {
-	{.name = "host", .read = read_host_word, .arg = EGRESS_LIST_ALLOW},
-	{.name = "methods", .later = LATER_INSPECTION},
-	{.name = "paths", .later = LATER_INSPECTION},
-	{.name = NULL},
-};
-
-static const struct key deny_host_keys[] = {
-	{.name = "host", .read = read_host_word, .arg = EGRESS_LIST_DENY},
-	{.name = "methods", .later = LATER_INSPECTION},
-	{.name = "paths", .later = LATER_INSPECTION},
-	{.name = NULL},
-};
-
-static void read_host(struct reader *r, const struct node *n, unsigned int list)
-{
-	if (n->kind != NODE_MAP) {
-		read_host_word(r, n, list);
-		return;
-	}
-	read_map(r, n, list == EGRESS_LIST_DENY ? deny_host_keys : allow_host_keys);
-	for (const struct node *one = n->first; one; one = one->next)
-		if (strcmp(one->key->text, "host") == 0)
-			return;
-	wrong(r, n, "`host` is missing", "write {host: HOST}");
-}
-
-static void read_hosts(struct reader *r, const struct node *n, unsigned int list)
-{
-	each(r, n, list, list == EGRESS_LIST_LOCAL ? read_host_word : read_host);
 }
 
 static const struct key promotion_keys[] = {
@@ -652,17 +573,6 @@ static const struct key promotion_keys[] = {
 #define LATER_TIERS "other kernels and tiers"
 #define LATER_ADMIN "the administrator's policies"
 #define LATER_SHIP "the gateway"
-
-static const struct key network_keys[] = {
-	{.name = "allow", .read = read_hosts, .arg = EGRESS_LIST_ALLOW},
-	{.name = "deny", .read = read_hosts, .arg = EGRESS_LIST_DENY},
-	{.name = "local", .read = read_hosts, .arg = EGRESS_LIST_LOCAL},
-	{.name = "inspect", .later = LATER_INSPECTION},
-	{.name = "mirror", .later = "mirrors of registries"},
-	{.name = "bytes_up", .later = "limits of the network"},
-	{.name = "push", .later = LATER_INSPECTION},
-	{.name = NULL},
-};
 
 static const struct key filesystem_keys[] = {
 	{.name = "read", .read = read_paths, .arg = ACCESS_READ},
@@ -717,7 +627,7 @@ static const struct key top_keys[] = {
 	{.name = "exceptions", .later = LATER_RULES},
 	{.name = "exec", .later = LATER_RULES},
 	{.name = "network", .sub = network_keys},
-	{.name = "secrets", .later = LATER_INSPECTION},
+	{.name = "secrets", .read = read_secrets},
 	{.name = "promotion", .sub = promotion_keys},
 	{.name = "artifacts", .read = read_artifacts},
 	{.name = "retention", .sub = retention_keys},
@@ -752,7 +662,7 @@ static void unknown_key(struct reader *r, const struct node *n, const struct key
 				(void)buf_printf(&list, "%s%s", i ? " " : "", names[i]);
 		(void)err_hint(&e, "known here: %s", buf_cstr(&list));
 	}
-	report(r, false, n->key->at, &e);
+	reader_report(r, false, n->key->at, &e);
 }
 
 static void read_key(struct reader *r, const struct node *n, const struct key *keys)
@@ -767,22 +677,23 @@ static void read_key(struct reader *r, const struct node *n, const struct key *k
 	} else if (k->later) {
 		(void)err_set(&e, ERR_UNSUPPORTED, "not in this version (it comes with %s)",
 			      k->later);
-		report(r, false, n->key->at, &e);
+		reader_report(r, false, n->key->at, &e);
 	} else if (k->sub) {
-		read_map(r, n, k->sub);
+		reader_map(r, n, k->sub);
 	} else {
 		k->read(r, n, k->arg);
 	}
 }
 
-static void read_map(struct reader *r, const struct node *map, const struct key *keys)
+void reader_map(struct reader *r, const struct node *map, const struct key *keys)
 {
 	size_t base = strlen(r->key);
 
 	if (map->kind != NODE_MAP) {
-		wrong(r, map,
-		      map->kind == NODE_SCALAR && !map->len ? "has no value" : "must be a map",
-		      "write KEY: VALUE below it, indented");
+		reader_wrong(r, map,
+			     map->kind == NODE_SCALAR && !map->len ? "has no value"
+								   : "must be a map",
+			     "write KEY: VALUE below it, indented");
 		return;
 	}
 	for (const struct node *n = map->first; n; n = n->next) {
@@ -803,7 +714,7 @@ static void require_version(struct reader *r, const struct node *root)
 	(void)snprintf(r->key, sizeof(r->key), "version");
 	(void)err_set(&e, ERR_CONFIG_INVALID, "is missing");
 	(void)err_hint(&e, "begin with `version: 1`");
-	report(r, false, root->at, &e);
+	reader_report(r, false, root->at, &e);
 	r->key[0] = '\0';
 }
 
@@ -824,20 +735,22 @@ int layer_read(struct arena *a, const struct layer_places *places, const char *t
 	ret->protected_count = ret->check_count = ret->artifact_count = 0;
 	ret->hosts = NULL;
 	ret->host_count = 0;
+	ret->secrets = NULL;
+	ret->secret_count = 0;
 	ret->paths = arena_take(a, MAX_LAYER_PATHS * sizeof(*ret->paths), &e);
 	ret->env = arena_take(a, MAX_LAYER_ENV * sizeof(*ret->env), &e);
 	if (!ret->paths || !ret->env) {
-		report(&r, false, (struct position){0, 0}, &e);
+		reader_report(&r, false, (struct position){0, 0}, &e);
 		return -1;
 	}
 	const struct node *root = yaml_read(a, ret->file, text, n, f);
 	if (!root)
 		return -1;
 	if (root->kind != NODE_MAP) {
-		wrong(&r, root, "a policy is a map of keys", "begin with `version: 1`");
+		reader_wrong(&r, root, "a policy is a map of keys", "begin with `version: 1`");
 		return -1;
 	}
 	require_version(&r, root);
-	read_map(&r, root, top_keys);
+	reader_map(&r, root, top_keys);
 	return f->errors == before ? 0 : -1;
 }

@@ -50,6 +50,12 @@ struct layer_host {
 	struct position at;
 };
 
+/* One of `secrets`. */
+struct layer_secret {
+	struct secret_rule rule; /* without an origin */
+	struct position at;
+};
+
 struct layer_name {
 	const char *name;
 	struct position at;
@@ -81,6 +87,8 @@ struct layer {
 	size_t env_count;
 	struct layer_host *hosts;
 	size_t host_count;
+	struct layer_secret *secrets;
+	size_t secret_count;
 	struct layer_name extends[MAX_LAYER_EXTENDS];
 	size_t extends_count;
 	struct layer_name *protected;

@@ -10,11 +10,12 @@
 
 #include "base/base.h"
 #include "base/path.h"
+#include "egress/secret.h"
 
 struct merge {
 	struct set *set;
 	const struct layer *layer;
-	size_t max_paths, max_env, max_hosts, max_protected, max_checks, max_artifacts;
+	size_t max_paths, max_env, max_hosts, max_secrets, max_protected, max_checks, max_artifacts;
 };
 
 const char *const default_protected[] = {"main", "master", "release/*", NULL};
@@ -180,6 +181,29 @@ static void merge_hosts(const struct merge *m)
 	}
 }
 
+/* Where a value comes from and goes to, only a layer says that is believed; the highest one counts. */
+static void merge_secrets(const struct merge *m)
+{
+	const struct layer *l = m->layer;
+	struct set *s = m->set;
+
+	for (size_t i = 0; i < l->secret_count; i++) {
+		struct set_secret one = {.v = &l->secrets[i], .from = l};
+		size_t k = 0;
+		if (!l->trusted) {
+			ignore(m, "secrets", one.v->at, IGNORED_UNTRUSTED);
+			continue;
+		}
+		while (k < s->secret_count &&
+		       strcmp(s->secrets[k].v->rule.name, one.v->rule.name) != 0)
+			k++;
+		if (k < m->max_secrets)
+			s->secrets[k] = one;
+		if (k == s->secret_count && k < m->max_secrets)
+			s->secret_count++;
+	}
+}
+
 /* What is protected only grows, so it counts whoever says it. */
 static void merge_protected(const struct merge *m)
 {
@@ -244,6 +268,9 @@ static void check_counts(const struct merge *m)
 	else if (m->set->host_count > MAX_EGRESS_RULES)
 		(void)err_set(&e, ERR_CONFIG_INVALID, "more than %u hosts in all policies",
 			      MAX_EGRESS_RULES);
+	else if (m->set->secret_count > MAX_EGRESS_SECRETS)
+		(void)err_set(&e, ERR_CONFIG_INVALID, "more than %u secrets in all policies",
+			      MAX_EGRESS_SECRETS);
 	else
 		return;
 	complain(m, &e);
@@ -257,6 +284,7 @@ static bool make_room(struct merge *m, struct err *e)
 		m->max_paths += s->layers[i]->path_count;
 		m->max_env += s->layers[i]->env_count;
 		m->max_hosts += s->layers[i]->host_count;
+		m->max_secrets += s->layers[i]->secret_count;
 		m->max_protected += s->layers[i]->protected_count;
 		m->max_checks += s->layers[i]->check_count;
 		m->max_artifacts += s->layers[i]->artifact_count;
@@ -264,10 +292,12 @@ static bool make_room(struct merge *m, struct err *e)
 	s->paths = arena_take(&s->arena, (m->max_paths + 1) * sizeof(*s->paths), e);
 	s->env = arena_take(&s->arena, (m->max_env + 1) * sizeof(*s->env), e);
 	s->hosts = arena_take(&s->arena, (m->max_hosts + 1) * sizeof(*s->hosts), e);
+	s->secrets = arena_take(&s->arena, (m->max_secrets + 1) * sizeof(*s->secrets), e);
 	s->protected = arena_take(&s->arena, (m->max_protected + 1) * sizeof(*s->protected), e);
 	s->checks = arena_take(&s->arena, (m->max_checks + 1) * sizeof(*s->checks), e);
 	s->artifacts = arena_take(&s->arena, (m->max_artifacts + 1) * sizeof(*s->artifacts), e);
-	return s->paths && s->env && s->hosts && s->protected && s->checks && s->artifacts;
+	return s->paths && s->env && s->hosts && s->secrets && s->protected && s->checks &&
+	       s->artifacts;
 }
 
 /* To hold changes for review takes a right away; to let them land at once gives it back. */
@@ -345,6 +375,7 @@ void set_merge(struct set *s)
 		merge_paths(&m);
 		merge_env(&m);
 		merge_hosts(&m);
+		merge_secrets(&m);
 		merge_protected(&m);
 		merge_checks(&m);
 		merge_artifacts(&m);

@@ -32,6 +32,11 @@ struct set_host {
 	const struct layer *from;
 };
 
+struct set_secret {
+	const struct layer_secret *v;
+	const struct layer *from;
+};
+
 struct set_name {
 	const struct layer_name *v;
 	const struct layer *from;
@@ -79,6 +84,8 @@ struct set {
 	size_t env_count;
 	struct set_host *hosts; /* those that count */
 	size_t host_count;
+	struct set_secret *secrets; /* of one name the highest layer's */
+	size_t secret_count;
 	struct set_name *protected;
 	size_t protected_count;
 	struct set_check *checks;

@@ -26,4 +26,6 @@ void policy_apply(struct request *req, const struct compiled *c)
 	req->file_env_count = c->env_count;
 	req->hosts = c->hosts;
 	req->host_count = c->host_count;
+	req->secrets = c->secrets;
+	req->secret_count = c->secret_count;
 }

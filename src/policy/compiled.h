@@ -15,7 +15,7 @@
 #include "base/sha256.h"
 #include "policy/request.h"
 
-#define COMPILED_VERSION 4u
+#define COMPILED_VERSION 5u
 #define MAX_COMPILED_BYTES (4u << 20)
 #define MAX_COMPILED_KEY 65536u
 #define MAX_COMPILED_RULES 1024u
@@ -49,6 +49,8 @@ struct compiled {
 	size_t env_count;
 	struct host_rule *hosts;
 	size_t host_count;
+	struct secret_rule *secrets; /* at most MAX_EGRESS_SECRETS; no values */
+	size_t secret_count;
 	struct compiled_file *files;
 	size_t file_count;
 	const char **notes; /* what was not taken from a file, and why; one line each */

@@ -12,6 +12,7 @@
 #include "egress/set.h"
 #include "policy/compiled.h"
 #include "policy/compiled_record.h"
+#include "policy/secret.h"
 
 struct cursor {
 	const unsigned char *p;
@@ -166,6 +167,28 @@ static int read_host(struct cursor *c, struct host_rule *ret)
 	return egress_rule_read((enum egress_list)list, ret->text, &rule, &ignored);
 }
 
+static int read_secret(struct cursor *c, struct secret_rule *ret)
+{
+	uint32_t plain = 0;
+	struct err ignored = {0};
+
+	if (take(c, &plain, sizeof(plain)) < 0 || plain > 1)
+		return -1;
+	*ret = (struct secret_rule){.plain = plain != 0};
+	ret->name = take_text(c, MAX_SECRET_NAME);
+	ret->variable = take_text(c, MAX_COMPILED_TEXT);
+	ret->from = take_text(c, MAX_SECRET_FROM);
+	ret->header = take_text(c, MAX_SECRET_TEMPLATE);
+	ret->hosts = take_text(c, MAX_SECRET_HOSTS_TEXT);
+	ret->origin = take_text(c, PATH_TEXT + 64);
+	if (!ret->name || !ret->variable || !ret->from || !ret->header || !ret->hosts ||
+	    !ret->origin)
+		return -1;
+	if (!ret->variable[0])
+		ret->variable = NULL;
+	return secret_check(ret, &ignored);
+}
+
 static int read_record(struct cursor *c, struct compiled *p)
 {
 	const char *s = NULL;
@@ -188,6 +211,8 @@ static int read_record(struct cursor *c, struct compiled *p)
 		return read_env(c, &p->env[p->env_count++]) < 0 || c->bytes ? -1 : 0;
 	case CREC_HOST:
 		return read_host(c, &p->hosts[p->host_count++]) < 0 || c->bytes ? -1 : 0;
+	case CREC_SECRET:
+		return read_secret(c, &p->secrets[p->secret_count++]) < 0 || c->bytes ? -1 : 0;
 	case CREC_NOTE:
 		s = take_text(c, MAX_COMPILED_TEXT);
 		p->notes[p->note_count++] = s;
@@ -209,6 +234,7 @@ static int count(struct cursor c, uint32_t records, size_t counts[CREC_TYPES], s
 		[CREC_RULE] = MAX_COMPILED_RULES,
 		[CREC_ENV] = MAX_COMPILED_ENV,
 		[CREC_HOST] = MAX_EGRESS_RULES,
+		[CREC_SECRET] = MAX_EGRESS_SECRETS,
 		[CREC_NOTE] = MAX_COMPILED_NOTES,
 	};
 	uint32_t last = 0;
@@ -266,10 +292,13 @@ int compiled_decode(const void *bytes, size_t len, struct compiled *ret, struct 
 		.rules = calloc(counts[CREC_RULE] + 1, sizeof(*p.rules)),
 		.env = calloc(counts[CREC_ENV] + 1, sizeof(*p.env)),
 		.hosts = calloc(counts[CREC_HOST] + 1, sizeof(*p.hosts)),
+		.secrets = calloc(counts[CREC_SECRET] + 1, sizeof(*p.secrets)),
 		.files = calloc(counts[CREC_FILE] + 1, sizeof(*p.files)),
 		.notes = calloc(counts[CREC_NOTE] + 1, sizeof(*p.notes)),
 	};
-	int rc = p.rules && p.env && p.hosts && p.files && p.notes ? 0 : bad(e, "out of memory");
+	int rc = p.rules && p.env && p.hosts && p.secrets && p.files && p.notes
+			 ? 0
+			 : bad(e, "out of memory");
 	for (uint32_t i = 0; i < h.records && rc == 0; i++)
 		if (record_next(&c) < 0 || read_record(&c, &p) < 0)
 			rc = bad(e, "a record is not valid");
@@ -286,6 +315,7 @@ void compiled_release(struct compiled *c)
 	free(c->rules);
 	free(c->env);
 	free(c->hosts);
+	free(c->secrets);
 	free(c->files);
 	free(c->notes);
 	*c = (struct compiled){.mode = MODE_UNSET, .writes = WRITES_UNSET};

@@ -5,7 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "egress/set.h"
+#include "base/base.h"
+#include "egress/secret.h"
 #include "policy/compiled.h"
 #include "policy/compiled_record.h"
 
@@ -82,6 +83,22 @@ static void put_host(struct writer *w, const struct host_rule *rule)
 	text(w, rule->origin);
 }
 
+static void put_secret(struct writer *w, const struct secret_rule *s)
+{
+	const char *const texts[] = {s->name,  s->variable ? s->variable : "",
+				     s->from,  s->header,
+				     s->hosts, s->origin};
+	uint32_t plain = s->plain;
+	size_t bytes = sizeof(plain);
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		bytes += strlen(texts[i]) + 1;
+	begin(w, CREC_SECRET, bytes);
+	(void)buf_add(&w->body, &plain, sizeof(plain));
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		text(w, texts[i]);
+}
+
 static void put_all(struct writer *w, const struct compiled *c)
 {
 	begin(w, CREC_KEY, c->key_bytes);
@@ -103,6 +120,8 @@ static void put_all(struct writer *w, const struct compiled *c)
 	}
 	for (size_t i = 0; i < c->host_count; i++)
 		put_host(w, &c->hosts[i]);
+	for (size_t i = 0; i < c->secret_count; i++)
+		put_secret(w, &c->secrets[i]);
 	for (size_t i = 0; i < c->note_count; i++) {
 		begin(w, CREC_NOTE, strlen(c->notes[i]) + 1);
 		text(w, c->notes[i]);
@@ -115,8 +134,9 @@ int compiled_encode(const struct compiled *c, struct buf *out, struct err *e)
 	struct compiled_header h = {.magic = COMPILED_MAGIC, .version = COMPILED_VERSION};
 
 	assert(c->rule_count <= MAX_COMPILED_RULES && c->env_count <= MAX_COMPILED_ENV &&
-	       c->host_count <= MAX_EGRESS_RULES && c->file_count <= MAX_COMPILED_FILES &&
-	       c->note_count <= MAX_COMPILED_NOTES && c->key_bytes <= MAX_COMPILED_KEY);
+	       c->host_count <= MAX_EGRESS_RULES && c->secret_count <= MAX_EGRESS_SECRETS &&
+	       c->file_count <= MAX_COMPILED_FILES && c->note_count <= MAX_COMPILED_NOTES &&
+	       c->key_bytes <= MAX_COMPILED_KEY);
 	put_all(&w, c);
 	int rc = buf_check(&w.body, "the compiled policy", ERR_CONFIG_INVALID, e);
 	if (rc == 0) {

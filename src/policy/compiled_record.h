@@ -29,6 +29,7 @@ enum compiled_type {
 	CREC_RULE,    /* struct record_rule, path string, origin string */
 	CREC_ENV,     /* u32 if_there, string: NAME or NAME=VALUE */
 	CREC_HOST,    /* u32 list, text string, origin string */
+	CREC_SECRET,  /* u32 plain, strings: name, variable or "", from, header, hosts, origin */
 	CREC_NOTE,    /* string */
 	CREC_TYPES,
 };

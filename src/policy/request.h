@@ -68,6 +68,20 @@ struct host_rule {
 	uint8_t list; /* enum egress_list */
 };
 
+/*
+ * A secret that a policy file names: never its value. Its placeholder is in a variable
+ * inside, and towards `hosts` it is replaced in the one header (policy/secret.h).
+ */
+struct secret_rule {
+	const char *name;
+	const char *variable; /* NULL: from `from`, or the name */
+	const char *from;     /* "env:NAME", "file:PATH", "command:PROGRAM ARGUMENT" */
+	const char *header;   /* "Authorization: Bearer {value}" */
+	const char *hosts;    /* as network.inspect reads them, a blank between */
+	const char *origin;
+	bool plain; /* also without TLS */
+};
+
 enum limit_id {
 	LIMIT_WALL,
 	LIMIT_CPU_TIME,
@@ -87,7 +101,7 @@ struct request {
 	const char *script; /* -c */
 	const char *policy; /* --policy, NULL: none */
 	struct strlist read, write, hide, env, profile;
-	struct strlist allow_host, deny_host, allow_local;
+	struct strlist allow_host, deny_host, allow_local, secret;
 	struct egress_set egress;           /* of files and options; {0}: the network is closed */
 	uint64_t wall_ms, grace_ms, cpu_ms; /* LIMIT_UNSET: not asked for */
 	uint64_t cpus_milli, memory_bytes, pids, disk_bytes, inodes, output_bytes;
@@ -105,6 +119,8 @@ struct request {
 	size_t file_env_count;
 	const struct host_rule *hosts;
 	size_t host_count;
+	const struct secret_rule *secrets;
+	size_t secret_count;
 	uint32_t narrowed; /* bits 1 << limit_id: of a file that can only narrow */
 };
 
