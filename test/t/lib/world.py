@@ -66,9 +66,18 @@ class World:
             self.listen_udp(port)
 
     def close(self):
-        subprocess.run("umount /etc/hosts /etc/resolv.conf /etc/nsswitch.conf", shell=True,
+        subprocess.run("umount /etc/passwd /etc/hosts /etc/resolv.conf /etc/nsswitch.conf", shell=True,
                        check=False, stderr=subprocess.DEVNULL)
         shutil.rmtree(self.top, ignore_errors=True)
+
+    def account(self, uid):
+        """A name for that uid in /etc/passwd: initdb and ssh want one."""
+        with open("/etc/passwd", encoding="utf-8") as passwd:
+            lines = [line for line in passwd if line.split(":")[2] != str(uid)]
+        with open(f"{self.top}/passwd", "w", encoding="utf-8") as out:
+            out.writelines([*lines, f"someone:x:{uid}:{uid}::/nonexistent:/bin/sh\n"])
+        os.chmod(f"{self.top}/passwd", 0o644)
+        subprocess.run(["mount", "--bind", f"{self.top}/passwd", "/etc/passwd"], check=True)
 
     # servers
 
