@@ -9,7 +9,10 @@
 #include <string.h>
 
 enum {
+	RECORD_CHANGE_CIPHER = 20,
+	RECORD_ALERT = 21,
 	RECORD_HANDSHAKE = 22,
+	RECORD_MAJOR_MOST = 0x0f, /* servers take any version below 0x1000 in a first record */
 	RECORD_HEADER = 5,
 	RECORD_MAX = 16384,
 	HANDSHAKE_HELLO = 1,
@@ -32,6 +35,25 @@ static bool fail(struct cursor *c, enum hello_verdict v)
 	return false;
 }
 
+/*
+ * Not a handshake of a version that there is, at the very beginning: what a server of TLS may take
+ * nevertheless (another version, an alert or a change of ciphers before the hello) is bad TLS,
+ * all else is none.
+ */
+static enum hello_verdict first_record(const unsigned char *r, size_t left)
+{
+	if (r[0] < RECORD_CHANGE_CIPHER || r[0] > RECORD_HANDSHAKE ||
+	    (left > 1 && r[1] > RECORD_MAJOR_MOST))
+		return HELLO_NOT_TLS;
+	if (left < RECORD_HEADER)
+		return HELLO_MORE;
+	size_t len = (size_t)r[3] << 8 | r[4];
+	bool takes = r[0] == RECORD_HANDSHAKE ? len <= RECORD_MAX
+		     : r[0] == RECORD_ALERT   ? len == 2
+					      : len == 1;
+	return takes ? HELLO_BAD : HELLO_NOT_TLS;
+}
+
 static bool next_record(struct cursor *c)
 {
 	const unsigned char *r = c->p + c->at;
@@ -39,7 +61,7 @@ static bool next_record(struct cursor *c)
 
 	if ((left > 0 && r[0] != RECORD_HANDSHAKE) || (left > 1 && r[1] != 3) ||
 	    (left > 2 && r[2] > 4))
-		return fail(c, c->at ? HELLO_BAD : HELLO_NOT_TLS);
+		return fail(c, c->at ? HELLO_BAD : first_record(r, left));
 	if (left < RECORD_HEADER)
 		return fail(c, HELLO_MORE);
 	c->record = (size_t)r[3] << 8 | r[4];
@@ -212,4 +234,15 @@ enum hello_verdict hello_parse(const unsigned char *p, size_t n, struct hello *r
 	if (c.end == HELLO_MORE && n >= MAX_HELLO_BYTES)
 		return HELLO_BAD;
 	return c.end;
+}
+
+bool hello_begins(const unsigned char *p, size_t n, bool strict)
+{
+	if (n == 0 || p[0] != RECORD_HANDSHAKE || (n > 1 && p[1] != 3) || (n > 2 && p[2] > 4))
+		return false;
+	if (!strict)
+		return true;
+	/* Record of at most 16 KiB, hello of the same size and less than 64 KiB, version 3.x. */
+	return n >= RECORD_HEADER + 6 && p[3] <= RECORD_MAX >> 8 && p[5] == HANDSHAKE_HELLO &&
+	       p[6] == 0 && p[7] <= MAX_HELLO_BYTES >> 8 && p[9] == 3 && p[10] <= 4;
 }

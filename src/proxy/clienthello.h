@@ -19,8 +19,8 @@
 enum hello_verdict {
 	HELLO_MORE, /* what is there begins a ClientHello */
 	HELLO_DONE,
-	HELLO_NOT_TLS, /* the first bytes are no TLS record with a handshake */
-	HELLO_BAD,     /* TLS, but not well-formed, too long, or with more than one name */
+	HELLO_NOT_TLS, /* the first bytes are no record that a TLS server would take */
+	HELLO_BAD, /* TLS, but not well-formed, too long, with more than one name, or begun oddly */
 };
 
 struct hello {
@@ -32,3 +32,9 @@ struct hello {
 
 /* The ClientHello at the beginning of n bytes. */
 enum hello_verdict hello_parse(const unsigned char *p, size_t n, struct hello *ret);
+/*
+ * May n bytes begin a ClientHello in the middle of a protocol (STARTTLS, SSLRequest)? By the head of
+ * a record alone; `strict`: by that of the handshake too, which other bytes have by chance once in
+ * 2^50 or rarer, but which a client can split.
+ */
+bool hello_begins(const unsigned char *p, size_t n, bool strict);

@@ -38,6 +38,7 @@ static bool side_open(struct conn *c, enum end which, int fd)
 	struct side *s = &c->side[which];
 	struct poller *p = calloc(1, sizeof(*p));
 	int one = 1;
+	int narrow = NARROW_WINDOW_BYTES;
 
 	*s = (struct side){.fd = -1};
 	if (!p || uv_poll_init(&c->px->loop, &p->poll, fd) < 0) {
@@ -49,6 +50,11 @@ static bool side_open(struct conn *c, enum end which, int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &one, sizeof(one));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	/* What the kernel keeps for many slow peers is counted for nobody. */
+	if (c->px->connections > MAX_WIDE_CONNECTIONS) {
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &narrow, sizeof(narrow));
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &narrow, sizeof(narrow));
+	}
 	p->c = c;
 	p->end = which;
 	p->poll.data = p;
@@ -84,6 +90,7 @@ static void timer_closed(uv_handle_t *h)
 {
 	struct conn *c = h->data;
 
+	c->px->held -= c->in_room;
 	free(c->in);
 	free(c);
 }
@@ -512,10 +519,13 @@ bool conn_keep(struct conn *c, const char *p, size_t n, size_t most)
 		size_t room = c->in_room ? c->in_room : 1024;
 		while (room < c->in_len + n)
 			room *= 2;
+		if (room - c->in_room > MAX_HELD_BYTES - c->px->held)
+			return false;
 		char *in = realloc(c->in, room);
 		if (!in)
 			return false;
 		c->in = in;
+		c->px->held += room - c->in_room;
 		c->in_room = room;
 	}
 	memcpy(c->in + c->in_len, p, n);
@@ -526,10 +536,12 @@ bool conn_keep(struct conn *c, const char *p, size_t n, size_t most)
 void conn_drop_kept(struct conn *c, size_t n)
 {
 	c->in_len -= n;
+	c->judged = 0;
 	if (c->in_len) {
 		memmove(c->in, c->in + n, c->in_len);
 		return;
 	}
+	c->px->held -= c->in_room;
 	free(c->in);
 	c->in = NULL;
 	c->in_room = 0;

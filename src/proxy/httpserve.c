@@ -82,11 +82,27 @@ static void take_connect(struct conn *c, size_t head_bytes)
 	dial_start(c, connect_dialled);
 }
 
+/*
+ * Is the head worth reading again? When it may have ended in what came since, or has doubled:
+ * so a client that sends it byte by byte costs no more than one that does not.
+ */
+static bool worth(struct conn *c)
+{
+	size_t from = c->judged > 3 ? c->judged - 3 : 0;
+	const char *p = c->in + from;
+	size_t n = c->in_len - from;
+
+	return c->in_len >= 2 * c->judged || memmem(p, n, "\n\n", 2) || memmem(p, n, "\n\r\n", 3);
+}
+
 static void try_head(struct conn *c)
 {
 	struct http_head h;
 	struct http_bad bad;
 
+	if (!worth(c))
+		return;
+	c->judged = c->in_len;
 	switch (http_request_parse(c->in, c->in_len, &h, &bad)) {
 	case HTTP_MORE:
 		return;

@@ -23,6 +23,11 @@
 #define MAX_RELAY_BYTES ((size_t)256 * 1024)
 /* Kept for all slow peers together; above it reads become small. */
 #define MAX_KEPT_BYTES_SOFT ((size_t)64 << 20)
+/* Room for beginnings (heads, first messages) of all connections together. */
+#define MAX_HELD_BYTES ((size_t)64 << 20)
+/* So many connections have the kernel's own windows (tcp(7), tcp_rmem), the others small ones. */
+#define MAX_WIDE_CONNECTIONS 64u
+#define NARROW_WINDOW_BYTES (128 * 1024)
 
 /* How long what may take. */
 #define HEAD_MS 30000u           /* a request's head, a SOCKS message, TLS's first message */
@@ -44,6 +49,7 @@ struct proxy {
 	size_t connections, most;
 	bool redirects, redirects6; /* there is a transparent path, for IPv6 too */
 	size_t kept;                /* bytes in all struct side.out */
+	size_t held;                /* room in all struct conn.in */
 	uint32_t last_id;
 	char *scratch; /* MAX_RELAY_BYTES; valid within one callback */
 };
@@ -102,8 +108,11 @@ struct conn {
 	bool gone;            /* ended: nothing may be done with it */
 	bool local;           /* the host's loopback, by verdict */
 	bool opened;          /* EGRESS_ALLOW was said */
-	bool guarded;         /* the first bytes of the client may be TLS: see tunnel.c */
-	uint32_t how;         /* enum egress_how */
+	bool guarded;         /* the next bytes of the client may be TLS: see tunnel.c */
+	bool watched,
+		turned;     /* it was none so far; the server has answered since the client spoke */
+	unsigned int turns; /* how often it has, up to a bound */
+	uint32_t how;       /* enum egress_how */
 	uint32_t id;
 	int rule;
 	uint16_t port;
@@ -114,6 +123,7 @@ struct conn {
 	struct exchange *exchange; /* HTTP */
 	char *in;                  /* what was read and not dealt with */
 	size_t in_len, in_room;
+	size_t judged; /* of it, no head ended in these bytes: httpserve.c */
 	uint64_t up, down;
 	uint64_t left;                /* conn_reset_after(): what was not taken at the last look */
 	unsigned int looks;           /* and how many saw the same */
@@ -141,7 +151,7 @@ void conn_shut(struct conn *c, enum end to);
 void conn_finish(struct conn *c);
 /* Deadline of a step; idle: it moves with each byte. 0: none. */
 void conn_deadline(struct conn *c, uint64_t ms, bool idle);
-/* Appends to c->in, at most `most` in all. False: too much, or no memory. */
+/* Appends to c->in, at most `most` in all. False: too much, for all together too, or no memory. */
 bool conn_keep(struct conn *c, const char *p, size_t n, size_t most);
 void conn_drop_kept(struct conn *c, size_t n);
 

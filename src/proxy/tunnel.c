@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes in both directions: ends, resets and pressure are passed on as they come.
- * What a client sends first is looked at once: if it is TLS, the name it asks for
- * has to be the one that was allowed; nothing of it is sent on before.
+ * What a client sends first is looked at: if it is TLS, the name it asks for has to
+ * be the one that was allowed; nothing of it is sent on before. If it is none, what it
+ * sends first after each answer is looked at in the same way, for protocols that turn
+ * to TLS later.
  */
 #include <string.h>
 
 #include "base/base.h"
 #include "proxy/clienthello.h"
 #include "proxy/proxy.h"
+
+static const struct ops ops;
 
 static bool pending(const struct side *s)
 {
@@ -48,20 +52,22 @@ static void deny(struct conn *c, enum egress_reason reason)
 	conn_end(c, true);
 }
 
-/* HELLO_DONE: the bytes may go on. HELLO_BAD: the connection was denied. */
+/* So often after an answer the head of a record alone makes it TLS; later chance would. */
+#define LOOSE_TURNS 16u
+
+/* HELLO_DONE, HELLO_NOT_TLS: the bytes may go on. HELLO_BAD: the connection was denied. */
 static enum hello_verdict judge_hello(struct conn *c)
 {
 	struct hello hello;
 	struct host asked;
 	enum hello_verdict v = hello_parse((const unsigned char *)c->in, c->in_len, &hello);
 
-	if (v == HELLO_NOT_TLS)
-		return HELLO_DONE;
+	c->watched = v == HELLO_NOT_TLS;
 	if (v == HELLO_BAD) {
 		deny(c, EGRESS_WHY_MALFORMED);
 		return v;
 	}
-	if (v == HELLO_MORE || !hello.has_sni)
+	if (v != HELLO_DONE || !hello.has_sni)
 		return v;
 	if (host_read(hello.sni, hello.sni_len, &asked) == HOST_GOOD &&
 	    strcmp(asked.text, c->host.text) == 0)
@@ -77,14 +83,31 @@ static bool release(struct conn *c)
 	char *in = TAKE(c->in);
 
 	c->guarded = false;
+	c->px->held -= c->in_room;
 	c->in_len = c->in_room = 0;
 	bool alive = n == 0 || conn_send(c, SERVER, in, n);
 	free(in);
 	return alive;
 }
 
+/* The first bytes of a client after an answer, in what was no TLS so far. */
+static void watch(struct conn *c, enum end from, const char *p, size_t n)
+{
+	if (from == SERVER) {
+		c->turned = true;
+		return;
+	}
+	if (!c->turned)
+		return;
+	c->turned = false;
+	c->turns += c->turns < LOOSE_TURNS;
+	c->guarded = hello_begins((const unsigned char *)p, n, c->turns == LOOSE_TURNS);
+}
+
 static void data(struct conn *c, enum end from, const char *p, size_t n)
 {
+	if (c->watched && !c->guarded)
+		watch(c, from, p, n);
 	if (from == CLIENT && c->guarded) {
 		if (!conn_keep(c, p, n, MAX_HELLO_BYTES)) {
 			deny(c, EGRESS_WHY_LIMIT);
@@ -93,7 +116,7 @@ static void data(struct conn *c, enum end from, const char *p, size_t n)
 		switch (judge_hello(c)) {
 		case HELLO_DONE:
 		case HELLO_NOT_TLS:
-			if (release(c))
+			if (release(c) && c->ops == &ops)
 				conn_deadline(c, TUNNEL_IDLE_MS, true);
 			break;
 		case HELLO_MORE:

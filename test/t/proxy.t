@@ -8,6 +8,7 @@ address on the loopback there, and names come from an /etc/hosts of the test. Fo
 there is a control: the same with one thing changed is let through.
 """
 
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -29,7 +30,8 @@ from malformed import CONTROL, CONTROL_CHUNKED, MALFORMED, filled  # noqa: E402
 from place import SANITIZED, beside  # noqa: E402
 
 SEED = int(os.environ.get("SEED", "0")) or int(time.time())
-TRANSFERS = int(os.environ.get("TRANSFERS", "150"))
+TRANSFERS = int(os.environ.get("TRANSFERS", "150" if SANITIZED else "2000"))
+AT_ONCE = 4
 ROOT = os.environ.get("PROXYBOX_ROOT") == "1"
 PORT = 7443  # of the transparent path here, beside 443
 
@@ -474,6 +476,58 @@ def sni_in_tunnels(p, server):
             tap.ok(bool(got) == good and bool(server.seen) == good, f"{way}: TLS for {sni} in a tunnel to one.test", got)
 
 
+def odd_hellos(p, server):
+    """What a TLS server takes at the beginning, though it is no handshake of a known version."""
+    data = hello("evil.test")
+    for name, first in (("version 3.5", b"\x16\x03\x05" + data[3:]), ("version 3.255", b"\x16\x03\xff" + data[3:]),
+                        ("version 10.1", b"\x16\x0a\x01" + data[3:]), ("an alert first", b"\x15\x03\x01\0\x02\x01\x64" + data),
+                        ("a change of ciphers first", b"\x14\x03\x03\0\x01\x01" + data)):
+        server.seen.clear()
+        p.take()
+        s, _ = box.connect_through(p, "one.test", PORT)
+        s.sendall(first)
+        try:
+            got = s.recv(10)
+        except ConnectionResetError:
+            got = b""
+        s.close()
+        tap.ok(not got and not server.seen, f"connect: a hello with {name} does not pass", got, server.seen)
+    server.seen.clear()
+    s, _ = box.connect_through(p, "one.test", PORT)
+    s.sendall(b"\x15\x01\0\0\x07\0\0\0")
+    tap.ok(recv_exactly(s, 8) == b"\x15\x01\0\0\x07\0\0\0", "control: other binary protocols do", server.seen)
+    s.close()
+
+
+def later_hellos(p, server):
+    """A protocol that turns to TLS after an answer, once or often."""
+    for turns in (1, 40):
+        for sni, good in (("one.test", True), ("evil.test", False)):
+            s, _ = box.connect_through(p, "one.test", PORT)
+            for _ in range(turns):
+                s.sendall(b"NOOP\r\n")
+                recv_exactly(s, 6)
+            data = hello(sni)
+            server.seen.clear()
+            s.sendall(data)
+            try:
+                got = s.recv(10)
+            except ConnectionResetError:
+                got = b""
+            s.close()
+            tap.ok(bool(got) == good and bool(server.seen) == good,
+                   f"connect: after {turns} answers TLS for {sni} {'passes' if good else 'does not'}", got)
+    s, _ = box.connect_through(p, "one.test", PORT)
+    for turn in range(20):
+        piece = b"\x16" if turn == 5 else b"\x16\x03\x01" if turn > 16 else b"x"
+        s.sendall(piece)
+        if turn == 5:  # held, for it may be the beginning of one
+            s.sendall(b"rest")
+            piece += b"rest"
+        tap.ok(recv_exactly(s, len(piece)) == piece, f"control: turn {turn} goes on as it is")
+    s.close()
+
+
 # --- bytes ---
 
 def blob(server, s):
@@ -524,12 +578,18 @@ def recv_exactly(s, n):
 
 
 def transfer(s, size, back, how, slow):
-    """None if every byte came as it was sent, and the end as it was made."""
+    """None if every byte came as it was sent, and the end as it was made. Slow is who reads or writes."""
     payload = random.randbytes(size)
 
     def send():
         try:
-            s.sendall(struct.pack(">QQ8s", size, back, how) + payload)
+            head = struct.pack(">QQ8s", size, back, how)
+            if slow == "writer":
+                for at in range(0, size, 1 << 15):
+                    s.sendall(head + payload[at:at + (1 << 15)])
+                    head = b""
+                    time.sleep(0.001)
+            s.sendall(head + payload if slow != "writer" else head)
             if how == b"half":
                 s.shutdown(socket.SHUT_WR)
         except OSError:
@@ -542,7 +602,7 @@ def transfer(s, size, back, how, slow):
         digest, got, end = hashlib.sha256(), 0, "eof"
         while True:
             try:
-                data = s.recv(4096 if slow else 1 << 18)
+                data = s.recv(4096 if slow == "reader" else 1 << 18)
             except ConnectionResetError:
                 end = "reset"
                 break
@@ -550,7 +610,7 @@ def transfer(s, size, back, how, slow):
                 break
             digest.update(data)
             got += len(data)
-            if slow and got % (1 << 16) < 4096:
+            if slow == "reader" and got % (1 << 16) < 4096:
                 time.sleep(0.001)
         if how == b"reset":
             return None if end == "reset" and (got == back and digest.digest() == pattern_digest(back)) else f"{end} after {got} of {back}"
@@ -562,22 +622,36 @@ def transfer(s, size, back, how, slow):
         s.close()
 
 
+def fds_of(p):
+    return len(os.listdir(f"/proc/{p.process.pid}/fd"))
+
+
 def transfers(p, server):
     tap.note(f"SEED={SEED}")
     random.seed(SEED)
     ways = {"connect": lambda: box.connect_through(p, "one.test", server.port, 30)[0],
             "socks": lambda: box.socks_through(p, "one.test", server.port, 30)[0],
             "redirect": lambda: socket.create_connection((box.resolve(p, "one.test")[1][0], server.port), 30)}
-    sizes = [0, 1, 2, 100, 1459, 1460, 1461, 4096, 65535, 65536, 65537, 262143, 262144, 262145, 1 << 20, 5 << 20]
+    sizes = [0, 1, 2, 100, 1459, 1460, 1461, 4096, 65535, 65536, 65537, 262143, 262144, 262145]
+    large, before = [1 << 20, 5 << 20, 64 << 20], fds_of(p)
+
+    def draw(i):
+        if i < 2 * len(large):  # each of them up and down
+            size, back = (large[i // 2], 0) if i % 2 else (0, large[i // 2])
+            return size, back, (b"close", b"half", b"reset")[i // 2], None
+        small = random.choice(sizes[:9])
+        size, back = (small, random.choice(sizes)) if i % 2 else (random.choice(sizes), small)
+        return size, back, (b"close", b"half", b"reset")[i % 3], (None, None, "reader", None, "writer")[i % 5]
     for way, make in ways.items():
-        bad = []
-        for i in range(TRANSFERS // 3):
-            size, back = random.choice(sizes), random.choice(sizes)
-            how = (b"close", b"half", b"reset")[i % 3]
-            why = transfer(make(), size, back, how, i % 5 == 4 and back <= 1 << 20)
-            if why:
-                bad.append((size, back, how, why))
-        tap.ok(not bad, f"bytes: {way}: {TRANSFERS // 3} transfers are exact, with their ends", bad[:5])
+        plans = [draw(i) for i in range(TRANSFERS // 3)]
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            done = pool.map(lambda plan, make=make: transfer(make(), *plan), plans)
+            bad = [(*plan, why) for plan, why in zip(plans, done) if why]
+        tap.ok(not bad, f"bytes: {way}: {len(plans)} transfers of 0 to 64 MiB are exact, with their ends", bad[:5])
+    until = time.monotonic() + 10
+    while fds_of(p) > before and time.monotonic() < until:
+        time.sleep(0.1)
+    tap.ok(fds_of(p) == before, "bytes: no descriptor is left of them", before, fds_of(p))
     # A reset by the client reaches the server.
     seen = []
 
@@ -780,7 +854,8 @@ def main():
             ("confined", confined, p), ("malformed", malformed, p, web), ("each request", each_request, p, web),
             ("denials", denials, p, web), ("socks", socks, p, web), ("dns", dns, p),
             ("transparent", transparent, p, {443: tls, PORT: echo_server}),
-            ("sni", sni_in_tunnels, p, echo_server), ("transfers", transfers, p, bytes_server),
+            ("sni", sni_in_tunnels, p, echo_server), ("odd hellos", odd_hellos, p, echo_server),
+            ("later hellos", later_hellos, p, echo_server), ("transfers", transfers, p, bytes_server),
             ("slow readers", slow_readers, p), ("throughput", throughput, p, bytes_server), ("many", idle_tunnels, p)):
         tap.attempt(name, function, *args)
     local = box.Server(echo, address="127.0.0.1", port=8099)

@@ -72,6 +72,26 @@ static bool kills(void)
 	return kill(getppid(), 0) == 0;
 }
 
+static bool signals_another(void)
+{
+	return syscall(SYS_tgkill, getppid(), getppid(), 0) == 0;
+}
+
+static bool signals_itself(void)
+{
+	return syscall(SYS_tgkill, getpid(), gettid(), 0) == 0;
+}
+
+static bool has_signals_sent(void)
+{
+	int p[2];
+
+	if (pipe(p) < 0)
+		return false;
+	bool can = fcntl(p[0], F_SETOWN, getppid()) == 0;
+	return close(p[0]) == 0 && close(p[1]) == 0 && can;
+}
+
 static bool makes_namespace(void)
 {
 	return unshare(CLONE_NEWUSER) == 0 || unshare(CLONE_FILES) == 0;
@@ -167,6 +187,9 @@ static const struct {
 	{"execve", runs, false},
 	{"map code", maps_code, false},
 	{"kill", kills, false},
+	{"tgkill another", signals_another, false},
+	{"have signals sent", has_signals_sent, false},
+	{"tgkill itself", signals_itself, true},
 	{"a namespace", makes_namespace, false},
 	{"change a limit", changes_limit, false},
 	{"read a process's memory", reads_memory, false},

@@ -261,8 +261,33 @@ START_TEST(hellos)
 	ck_assert_int_eq(hello_parse(exactly(p, n), n, &h), HELLO_DONE);
 	ck_assert(!h.has_sni && !h.has_ech);
 	ck_assert_int_eq(hello_parse(BYTES("GET / HTTP/1.1"), &h), HELLO_NOT_TLS);
-	ck_assert_int_eq(hello_parse(BYTES("\x16\2"), &h), HELLO_NOT_TLS);
-	ck_assert_int_eq(hello_parse(BYTES("\x16\3\x9"), &h), HELLO_NOT_TLS);
+	ck_assert_int_eq(hello_parse(BYTES("\x16\x10"), &h), HELLO_NOT_TLS);
+	ck_assert_int_eq(hello_parse(BYTES("\x15\3\1\0\3"), &h), HELLO_NOT_TLS);
+	ck_assert_int_eq(hello_parse(BYTES("\x14\3\1\0\2"), &h), HELLO_NOT_TLS);
+	ck_assert_int_eq(hello_parse(BYTES("\x17\3\3\0\1"), &h), HELLO_NOT_TLS);
+	ck_assert_int_eq(hello_parse(BYTES("\x16\3\x9"), &h), HELLO_MORE);
+	ck_assert_int_eq(hello_parse(BYTES("\x15\3\1\0"), &h), HELLO_MORE);
+	/* An SSLRequest of PostgreSQL, a message of MongoDB of 277 bytes. */
+	ck_assert_int_eq(hello_parse(BYTES("\0\0\0\x8\4\xd2\x16\x2f"), &h), HELLO_NOT_TLS);
+	ck_assert_int_eq(hello_parse(BYTES("\x15\1\0\0\7\0\0\0"), &h), HELLO_NOT_TLS);
+}
+END_TEST
+
+START_TEST(hellos_in_the_middle)
+{
+	unsigned char p[8192];
+	size_t n = hello_make(SNI, sizeof(SNI) - 1, 4096, p);
+
+	ck_assert(hello_begins(exactly(p, n), n, false) && hello_begins(exactly(p, n), n, true));
+	for (size_t i = 1; i < 11; i++) {
+		ck_assert(hello_begins(exactly(p, i), i, false));
+		ck_assert(!hello_begins(exactly(p, i), i, true));
+	}
+	ck_assert(!hello_begins(BYTES(""), false));
+	ck_assert(!hello_begins(BYTES("QUIT\r\n"), false));
+	ck_assert(!hello_begins(BYTES("\x16\3\5"), false));
+	ck_assert(!hello_begins(BYTES("\x16\3\1\2\0\2\0\1\xfc\3\3"), true));
+	ck_assert(!hello_begins(BYTES("\x16\3\1\2\0\1\0\1\xfc\4\3"), true));
 }
 END_TEST
 
@@ -298,6 +323,12 @@ START_TEST(hellos_refused)
 	p[25] = 23; /* another record in between */
 	ck_assert_int_eq(hello_parse(exactly(p, n), n, &h), HELLO_BAD);
 	ck_assert_int_eq(hello_parse(BYTES("\x16\3\1\0\0"), &h), HELLO_BAD);
+	/* Servers take these, and a hello behind them. */
+	ck_assert_int_eq(hello_parse(BYTES("\x16\3\5\0\x40"), &h), HELLO_BAD);
+	ck_assert_int_eq(hello_parse(BYTES("\x16\3\xff\0\x40"), &h), HELLO_BAD);
+	ck_assert_int_eq(hello_parse(BYTES("\x16\xa\1\0\x40"), &h), HELLO_BAD);
+	ck_assert_int_eq(hello_parse(BYTES("\x15\3\1\0\2\1\x64"), &h), HELLO_BAD);
+	ck_assert_int_eq(hello_parse(BYTES("\x14\3\3\0\1\1"), &h), HELLO_BAD);
 	ck_assert_int_eq(hello_parse(BYTES("\x16\3\1\xff\xff"), &h), HELLO_BAD);
 	ck_assert_int_eq(hello_parse(BYTES("\x16\3\1\0\4\2\0\0\0"), &h), HELLO_BAD);
 	/* one that never ends: MAX_HELLO_BYTES of it are enough */
@@ -377,6 +408,7 @@ int main(void)
 	tcase_add_test(tc, dns_name_lengths);
 	tcase_add_test(tc, dns_refuses);
 	tcase_add_test(tc, hellos);
+	tcase_add_test(tc, hellos_in_the_middle);
 	tcase_add_test(tc, hellos_refused);
 	tcase_add_test(tc, pool_of_names);
 	return suite_run(suite);
