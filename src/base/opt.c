@@ -260,8 +260,8 @@ static int parse_one(const struct opt *table, size_t n, char **argv, const char 
 	if (!find(table, n, argv[0], &f))
 		return unknown(table, n, argv[0], e);
 	if (f.opt->later)
-		return err_set(e, ERR_UNSUPPORTED, "%s is not in this version: %s", f.spelling,
-			       f.opt->later);
+		return err_set(e, ERR_UNSUPPORTED, "%s%s: %s", f.spelling,
+			       f.opt->elsewhere ? "" : " is not in this version", f.opt->later);
 	if (f.opt->kind == OPT_FLAG) {
 		if (f.value)
 			return err_set(e, ERR_CONFIG_INVALID, "%s takes no value", f.spelling);

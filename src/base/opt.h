@@ -41,11 +41,12 @@ struct opt {
 	char short_name;  /* 0 if none */
 	enum opt_kind kind;
 	size_t off;
-	const char *arg;            /* name of the value in the help */
-	const char *help;           /* NULL hides it from the help */
-	const char *later;          /* not in this version: UNSUPPORTED with this text, no help */
-	uint64_t min, max;          /* for numbers of all kinds; max 0 is no upper bound */
-	bool none_ok;               /* the word `none` gives LIMIT_NONE */
+	const char *arg;   /* name of the value in the help */
+	const char *help;  /* NULL hides it from the help */
+	const char *later; /* not in this version: UNSUPPORTED with this text, no help */
+	bool elsewhere;    /* with `later`: it is never taken here, which the text explains */
+	uint64_t min, max; /* for numbers of all kinds; max 0 is no upper bound */
+	bool none_ok;      /* the word `none` gives LIMIT_NONE */
 	const char *const *choices; /* NULL-terminated; of other kinds: what completion offers */
 	const char *const *choices_later; /* of each choice: as later, NULL if it is there */
 	const char *section;              /* heading above this one in the help */

@@ -403,7 +403,11 @@ static int job_of_session(struct job *j, struct request *req, struct err *e)
 	if (policy_load_snapshot(&j->policy, req, j->in->dir, e) < 0)
 		return -1;
 	egress_set_release(&req->egress);
-	return network_of(req, &req->egress, e);
+	if (network_of(req, &req->egress, e) < 0)
+		return -1;
+	j->in->rules = &req->egress;
+	j->in->own_rules = req->egress.n;
+	return session_rules_add(j->in->dir, &req->egress, req->egress.n, e);
 }
 
 static void take_defaults(struct request *req)

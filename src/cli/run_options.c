@@ -15,7 +15,6 @@
 #define AT(field) offsetof(struct request, field)
 #define LATER_INSPECTION "inspection of connections"
 #define LATER_PUBLISH "ports of a sandbox"
-#define LATER_SESSION_NET "the network of sessions"
 #define LATER_RULES "rules and approvals"
 #define LATER_TIERS "other kernels and tiers"
 
@@ -200,13 +199,17 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 		.name = "secret", .kind = OPT_LIST, .later = LATER_INSPECTION \
 	}
 
-#define OPTS_NETWORK_OF_SESSIONS                                                       \
-	{.name = "allow-host", .kind = OPT_LIST, .later = LATER_SESSION_NET},          \
-		{.name = "deny-host", .kind = OPT_LIST, .later = LATER_SESSION_NET},   \
-		{.name = "allow-local", .kind = OPT_LIST, .later = LATER_SESSION_NET}, \
-		{.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH},         \
-	{                                                                              \
-		.name = "secret", .kind = OPT_LIST, .later = LATER_INSPECTION          \
+#define OF_SESSION(option)                                                                  \
+	{                                                                                   \
+		.name = (option), .kind = OPT_LIST, .elsewhere = true,                      \
+		.later = "the calls of a session share one network: sandglass session net " \
+			 "ID --" option " …, for all of them"                             \
+	}
+#define OPTS_NETWORK_OF_SESSIONS                                                      \
+	OF_SESSION("allow-host"), OF_SESSION("deny-host"), OF_SESSION("allow-local"), \
+		{.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH},        \
+	{                                                                             \
+		.name = "secret", .kind = OPT_LIST, .later = LATER_INSPECTION         \
 	}
 
 static const struct opt options[] = {

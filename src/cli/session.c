@@ -42,6 +42,29 @@ static const struct opt destroy_options[] = {
 	OPT_JSON,
 	OPT_HELP,
 };
+static const struct opt net_options[] = {
+	{.name = "allow-host",
+	 .kind = OPT_LIST,
+	 .off = AT(allow_host),
+	 .arg = "HOST",
+	 .help = "open a host (port 443), *.HOST, HOST:PORT, an address or prefix"},
+	{.name = "deny-host",
+	 .kind = OPT_LIST,
+	 .off = AT(deny_host),
+	 .arg = "HOST",
+	 .help = "close it, whatever opens it; its connections are reset"},
+	{.name = "allow-local",
+	 .kind = OPT_LIST,
+	 .off = AT(allow_local),
+	 .arg = "PORT",
+	 .help = "open this port of the host's 127.0.0.1, same port"},
+	{.name = "anew",
+	 .kind = OPT_FLAG,
+	 .off = AT(anew),
+	 .help = "take back what `session net` has said before"},
+	OPT_JSON,
+	OPT_HELP,
+};
 static const struct opt gc_options[] = {
 	{.name = "dry-run",
 	 .kind = OPT_FLAG,
@@ -77,6 +100,10 @@ SESSION_VERB(stop, "stop", "end a call", " [--json] ID CALL",
 	     "Ends a call that runs: TERM, and KILL after its grace. CALL is its id or the\n"
 	     "beginning of it.",
 	     plain_options);
+SESSION_VERB(net, "net", "change the network of one that runs", " [OPTION…] ID",
+	     "Adds rules about the network to those of a session, at once and for all its calls,\n"
+	     "or lists them. What is not allowed any more is reset.\n" ID_IS,
+	     net_options);
 SESSION_VERB(renew, "renew", "give it more time", " [--ttl D] [--json] ID",
 	     "Sets the lease anew, at most to 24 hours after the session was made.\n" ID_IS,
 	     renew_options);
@@ -95,12 +122,6 @@ SESSION_VERB(destroy, "destroy", "end it", " [--discard] [--json] ID",
 	     "kept as an artifact. Returns when processes, mounts and files are gone.\n" ID_IS,
 	     destroy_options);
 
-static const struct usage net_usage = {
-	.name = "net",
-	.summary = "change the network of one that runs",
-	.later = "the network",
-};
-
 const struct usage session_usage = {
 	.name = "session",
 	.summary = "sandboxes that stay: new, exec, list, destroy, …",
@@ -113,9 +134,10 @@ const struct usage session_usage = {
 	.subs = (const struct usage *[]){&session_new_usage, &session_list_usage,
 					 &session_show_usage, &session_exec_usage,
 					 &session_calls_usage, &session_logs_usage,
-					 &session_stop_usage, &net_usage, &session_renew_usage,
-					 &session_pause_usage, &session_resume_usage,
-					 &session_reset_usage, &session_destroy_usage, NULL},
+					 &session_stop_usage, &session_net_usage,
+					 &session_renew_usage, &session_pause_usage,
+					 &session_resume_usage, &session_reset_usage,
+					 &session_destroy_usage, NULL},
 };
 
 const struct usage gc_usage = {

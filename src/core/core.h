@@ -59,6 +59,8 @@ void ns_new_keyring(void);
  */
 void wayout_begin(struct core *c);
 void wayout_open(struct core *c);
+/* For a network in which both were called: what the plan names, and nothing else. */
+void wayout_more(struct core *c);
 
 /* mount.c, devices.c: build the root and step into it. */
 /* Before the plan is there: what every sandbox has. Not attached yet, where it is no part of the system. */

@@ -169,6 +169,20 @@ void wayout_begin(struct core *c)
 		c->lost |= REPORT_NO_REDIRECT;
 }
 
+/* What the plan names; then all is handed over. */
+static void open_named(const struct plan_egress *g, struct handed *h)
+{
+	if (g->prefix_count)
+		route(g->prefixes, g->prefix_count);
+	for (size_t i = 0; i < g->port_count; i++) {
+		add(h, SOCKET_LOCAL, INADDR_LOOPBACK, g->ports[i]);
+		add(h, SOCKET_LOCAL, LOOPBACK6, g->ports[i]);
+	}
+	if (h->r.status)
+		hand_over(h);
+	report_send(&h->r);
+}
+
 void wayout_open(struct core *c)
 {
 	static const struct {
@@ -181,18 +195,16 @@ void wayout_open(struct core *c)
 		{SOCKET_REDIRECT4, OURS, 15001}, {SOCKET_REDIRECT6, LOOPBACK6, 15001},
 	};
 	struct handed h = {.r = {.kind = REPORT_EGRESS}};
-	const struct plan_egress *g = &c->p->egress;
 
-	if (g->prefix_count)
-		route(g->prefixes, g->prefix_count);
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		if (own[i].kind < SOCKET_REDIRECT4 || !(c->lost & REPORT_NO_REDIRECT))
 			add(&h, own[i].kind, own[i].addr, own[i].port);
-	for (size_t i = 0; i < g->port_count; i++) {
-		add(&h, SOCKET_LOCAL, INADDR_LOOPBACK, g->ports[i]);
-		add(&h, SOCKET_LOCAL, LOOPBACK6, g->ports[i]);
-	}
-	if (h.r.status)
-		hand_over(&h);
-	report_send(&h.r);
+	open_named(&c->p->egress, &h);
+}
+
+void wayout_more(struct core *c)
+{
+	struct handed h = {.r = {.kind = REPORT_EGRESS}};
+
+	open_named(&c->p->egress, &h);
 }

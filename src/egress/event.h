@@ -8,8 +8,8 @@
  * descriptor 4. There the supervisor sends tables of struct egress_listener, each
  * with that many descriptors (SCM_RIGHTS, same order), then an empty message (one
  * byte 0, no descriptor). The proxy answers EGRESS_READY (before it, where rules ask
- * for inspection, struct egress_ca), then sends events. It ends when descriptor 4 is
- * closed.
+ * for inspection, struct egress_ca), then sends events, and takes orders (struct
+ * egress_order). It ends when descriptor 4 is closed.
  */
 #pragma once
 
@@ -52,7 +52,20 @@ enum egress_event_kind {
 	EGRESS_FAIL,    /* allowed, but not resolved or not reached */
 	EGRESS_CLOSE,   /* of an allowed connection, with its bytes */
 	EGRESS_REQUEST, /* under inspection: a request that was answered by its server */
+	EGRESS_RULES,   /* an order is carried out: `id` is its number; others are of the set before */
 	EGRESS_EVENT_KINDS,
+};
+
+/*
+ * To a proxy that listens: other rules from now on, all of them, and what else it shall
+ * listen at. With it come 1 + count descriptors: the rules as descriptor 3 was, then the
+ * sockets of the table. What is not well-formed ends the proxy.
+ */
+#define MAX_EGRESS_ORDER 128u /* sockets in one: two for each port of `local` */
+struct egress_order {
+	uint32_t number; /* says EGRESS_RULES again */
+	uint32_t count;
+	struct egress_listener v[MAX_EGRESS_ORDER];
 };
 
 /* How the sandbox asked. */

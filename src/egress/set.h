@@ -41,6 +41,13 @@ NODISCARD int egress_set_add(struct egress_set *s, enum egress_list list, const 
 			     const char *origin, struct err *e);
 void egress_set_release(struct egress_set *s);
 
+/* Appends all rules of `from`, in their order. */
+NODISCARD int egress_set_join(struct egress_set *s, const struct egress_set *from, struct err *e);
+/* Takes away what was appended to a set that had n rules. */
+void egress_set_cut(struct egress_set *s, size_t n);
+/* All that `s` holds, by what encoding and decoding keep of it. */
+NODISCARD int egress_set_copy(const struct egress_set *s, struct egress_set *ret, struct err *e);
+
 /* Some rule allows something: without one there is no proxy. */
 bool egress_set_opens(const struct egress_set *s);
 /* The ports of the host's loopback that are open, ascending, each once. Returns how many. */

@@ -167,7 +167,7 @@ static void tell_copied(const struct made *m)
 		return; /* `show` tells it again */
 }
 
-static void write_seen(const struct picked *p, const struct seen *s, struct json *o)
+static void write_seen(struct picked *p, const struct seen *s, struct json *o)
 {
 	const struct session_record *r = &p->rec;
 	char when[CLOCK_TEXT];
@@ -200,6 +200,8 @@ static void write_seen(const struct picked *p, const struct seen *s, struct json
 	else
 		json_nil(o);
 	json_kv_str(o, "policy_sha256", r->policy_sha256[0] ? r->policy_sha256 : NULL);
+	json_key(o, "network");
+	session_net_json(p, o);
 	json_obj_end(o);
 }
 
@@ -334,6 +336,7 @@ static int tell_one(struct picked *p, bool json)
 	(void)buf_printf(&out, ", at most %s\n", duration_format(s.most_ms / 1000 * 1000, left));
 	(void)buf_printf(&out, "size     %llu bytes, %llu files\ncalls    %u\n",
 			 (unsigned long long)s.bytes, (unsigned long long)s.inodes, s.calls);
+	session_net_lines(p, &out);
 	return put(&out);
 }
 
@@ -598,6 +601,7 @@ static const struct {
 	{&session_calls_usage, 1, 1, "one session", session_calls},
 	{&session_logs_usage, 1, 2, "a session and at most one call", session_logs},
 	{&session_stop_usage, 2, 2, "a session and a call", stop},
+	{&session_net_usage, 1, 1, "one session", session_net},
 	{&session_renew_usage, 1, 1, "one session", renew},
 	{&session_pause_usage, 1, 1, "one session", pause_it},
 	{&session_resume_usage, 1, 1, "one session", resume_it},
@@ -638,8 +642,6 @@ int main_session(int argc, char **argv)
 	const struct usage *u = usage_sub(&session_usage, argv[0]);
 	if (!u)
 		return usage_unknown(&session_usage, argv[0]);
-	if (u->later)
-		return usage_later("session net", u->later, 2);
 	if (u == &session_new_usage)
 		return new (argc - 1, argv + 1);
 	for (size_t i = 0; i < ARRAY_LEN(subs); i++)

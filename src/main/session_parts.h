@@ -38,7 +38,13 @@ int session_keep_changes(const char *id);
 int session_tell_made(struct made *m, bool json);
 int session_new_for_run(int argc, char **argv);
 int session_calls(const struct session_caller *c, const struct session_options *o, char **operands);
+int session_net(const struct session_caller *c, const struct session_options *o, char **operands);
 int session_logs(const struct session_caller *c, const struct session_options *o, char **operands);
+
+/* The rules about the network that hold in a session: an array, null if they cannot be read. */
+void session_net_json(struct picked *p, struct json *o);
+/* The same for people, a line each. */
+void session_net_lines(struct picked *p, struct buf *out);
 
 /* A file of a session whole, appended; false: it is not there, or no file. */
 bool session_add_file(int dir, const char *path, struct buf *out);

@@ -99,11 +99,39 @@ static void wait_for(struct control *c)
 	(void)uv_poll_start(&c->poll, UV_READABLE | (c->count ? UV_WRITABLE : 0), ready);
 }
 
+/* False: nobody asks any more, or what was said is no order. */
+static bool take_order(struct control *c)
+{
+	struct egress_order o;
+	int fds[1 + MAX_EGRESS_ORDER];
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(fds))];
+	} control;
+	struct iovec iov = {&o, sizeof(o)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+
+	ssize_t n = RETRY_EINTR(recvmsg(c->fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT));
+	if (n < 0)
+		return errno == EAGAIN;
+	size_t got = take_fds(&msg, fds, ARRAY_LEN(fds));
+	if (n != sizeof(o) || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
+	    o.count > MAX_EGRESS_ORDER || got != 1 + (size_t)o.count || !c->order)
+		return false;
+	for (uint32_t i = 0; i < o.count; i++)
+		if (o.v[i].kind >= EGRESS_LISTENER_KINDS || o.v[i].port > 65535)
+			return false;
+	return c->order(c->self, &o, fds, got);
+}
+
 static void ready(uv_poll_t *poll, int status, int events)
 {
 	struct control *c = poll->data;
 
-	if (status < 0 || (events & UV_READABLE)) { /* nobody asks any more */
+	if (status < 0 || ((events & UV_READABLE) && !take_order(c))) {
 		uv_stop(poll->loop);
 		return;
 	}
@@ -141,7 +169,9 @@ void control_send(struct control *c, const struct egress_event *ev)
 		return;
 	if (c->count == MAX_EVENTS) {
 		c->lost++;
-		return;
+		if (ev->kind != EGRESS_RULES)
+			return;
+		c->count--; /* somebody waits for this one */
 	}
 	c->v[(c->first + c->count++) % MAX_EVENTS] = *ev;
 	wait_for(c);

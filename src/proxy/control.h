@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptor 4: first the table of listeners, then events. Never blocks: while the
+ * Descriptor 4: first the table of listeners, then events and orders. Never blocks: while the
  * supervisor does not read, MAX_EVENTS wait, and more are counted and lost.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <uv.h>
@@ -22,6 +23,9 @@ struct control {
 	struct egress_event *v; /* ring of MAX_EVENTS */
 	uint32_t first, count;
 	uint64_t lost;
+	/* Takes what comes with an order. False: the process has to end. */
+	bool (*order)(void *self, const struct egress_order *o, const int *fds, size_t n);
+	void *self;
 };
 
 struct control_table {
@@ -33,7 +37,10 @@ struct control_table {
 /* Reads the whole table from a blocking socket. Whatever is wrong with it is INTERNAL. */
 NODISCARD int control_read_table(int fd, struct control_table *ret, struct err *e);
 
-/* From now on in the loop; it stops when the other end is closed or says anything. */
+/*
+ * From now on in the loop; it stops when the other end is closed, or says what is no
+ * order. Before an order can come, `order` and `self` have to be set; they may be NULL.
+ */
 NODISCARD int control_start(struct control *c, uv_loop_t *loop, int fd, struct err *e);
 void control_send(struct control *c, const struct egress_event *ev);
 /* The loop has ended: what is left goes out, at most for CONTROL_LAST_MS. */

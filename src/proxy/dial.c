@@ -233,6 +233,16 @@ static void resolved(void *self, const struct address *v, size_t n)
 	finish(d, DIAL_DENIED, refused.reason, refused.rule);
 }
 
+bool dial_judge(const struct conn *c)
+{
+	const struct dial *d = c->dial;
+
+	for (size_t i = d->at; i < d->n && !c->local && c->host.kind == HOST_NAME; i++)
+		if (!egress_match_address(&c->px->set, &d->v[i], c->port, &c->host).allow)
+			return false;
+	return true;
+}
+
 /* Addresses need no resolver; what is dialled then was allowed as it stands. */
 static bool known_address(const struct conn *c, struct address *ret)
 {

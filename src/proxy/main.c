@@ -4,18 +4,16 @@
  * and listening sockets (descriptor 4), confines itself, and serves until
  * descriptor 4 is closed. Started by sandglass, not by people.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base/base.h"
 #include "proxy/confine.h"
 #include "proxy/proxy.h"
+#include "proxy/rules.h"
 
 /* Descriptors beside connections: listeners, resolver, loop. */
 #define OTHER_FDS 200u
@@ -23,23 +21,17 @@
 
 static int read_set(struct egress_set *ret, struct err *e)
 {
-	struct stat st;
-	int seals = fcntl(EGRESS_FD_SET, F_GET_SEALS);
-	int wanted = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+	int rc = rules_read(EGRESS_FD_SET, ret, e);
 
-	if (seals < 0 || (seals & wanted) != wanted || fstat(EGRESS_FD_SET, &st) < 0)
-		return err_set(
-			e, ERR_INTERNAL,
-			"descriptor 3 is no sealed set of rules: sandglass starts this program");
-	if (st.st_size <= 0 || st.st_size > (off_t)MAX_EGRESS_BYTES)
-		return err_set(e, ERR_INTERNAL, "descriptor 3 holds no set of rules");
-	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, EGRESS_FD_SET, 0);
-	if (p == MAP_FAILED)
-		return err_sys(e, "descriptor 3");
-	int rc = egress_set_decode(p, (size_t)st.st_size, ret, e);
-	(void)munmap(p, (size_t)st.st_size);
 	(void)close(EGRESS_FD_SET);
 	return rc;
+}
+
+static bool take_order(void *self, const struct egress_order *o, const int *fds, size_t n)
+{
+	struct err ignored = {0}; /* nobody could read it */
+
+	return rules_order(self, o, fds, n, &ignored) == 0;
 }
 
 /* As many descriptors as may be: two for each connection. Returns how many connections that is. */
@@ -105,6 +97,8 @@ static int set_up(struct proxy *px, struct control_table *t, int parent, struct 
 		return -1;
 	if (control_start(&px->control, &px->loop, EGRESS_FD_CONTROL, e) < 0)
 		return -1;
+	px->control.order = take_order;
+	px->control.self = px;
 	return listen_start(px, t->v, t->fds, t->n, e);
 }
 

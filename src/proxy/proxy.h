@@ -113,6 +113,9 @@ struct conn {
 		turned;     /* it was none so far; the server has answered since the client spoke */
 	unsigned int turns; /* how often it has, up to a bound */
 	uint32_t how;       /* enum egress_how */
+	bool judged;          /* the rules allow host and port: looked at again when they change */
+	bool guarded;         /* the first bytes of the client may be TLS: see tunnel.c */
+	uint32_t how;         /* enum egress_how */
 	uint32_t id;
 	int rule;
 	uint16_t port;
@@ -180,6 +183,8 @@ struct dial_end {
  */
 void dial_start(struct conn *c, void (*done)(struct conn *c, const struct dial_end *end));
 void dial_cancel(struct conn *c);
+/* With other rules: those that are still to be dialled may all be, by these. */
+bool dial_judge(const struct conn *c);
 
 /*
  * Is c->host at c->port allowed? A synthetic address becomes its name before. Sets

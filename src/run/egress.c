@@ -227,7 +227,7 @@ static bool send_sockets(int ctl, const void *table, size_t bytes, const int *fd
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)table, .iov_len = bytes};
 	union {
 		struct cmsghdr head;
-		char room[CMSG_SPACE(MAX_REPORT_SOCKETS * sizeof(int))];
+		char room[CMSG_SPACE((1 + MAX_EGRESS_ORDER) * sizeof(int))];
 	} control = {.room = {0}};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 
@@ -255,6 +255,21 @@ void egress_hand_on(struct egress *g, const struct report *r, const int *fds, si
 	}
 	for (size_t i = 0; i < n; i++)
 		(void)close(fds[i]);
+}
+
+int egress_order(struct egress *g, const struct egress_set *set, const struct egress_order *o,
+		 const int *fds, struct err *e)
+{
+	int all[1 + MAX_EGRESS_ORDER];
+
+	AUTO_FD int rules = egress_file(set, e);
+	if (rules < 0)
+		return -1;
+	all[0] = rules;
+	memcpy(all + 1, fds, o->count * sizeof(int));
+	if (g->ctl >= 0 && send_sockets(g->ctl, o, sizeof(*o), all, 1 + (size_t)o->count))
+		return 0;
+	return err_set(e, ERR_SANDBOX_UNAVAILABLE, "the session's proxy takes no rules");
 }
 
 static void count(struct egress_rows *rows, const struct egress_row *row)
@@ -317,6 +332,7 @@ void egress_note(struct egress *g, const struct egress_event *v)
 	case EGRESS_READY:
 	case EGRESS_FAIL:
 	case EGRESS_REQUEST:
+	case EGRESS_RULES:
 	case EGRESS_EVENT_KINDS:
 		break;
 	}

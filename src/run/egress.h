@@ -71,6 +71,10 @@ NODISCARD int egress_begin(struct egress *g, const struct egress_set *set, struc
 /* Of a report with sockets: hands them on, and closes them. The last one has none. */
 void egress_hand_on(struct egress *g, const struct report *r, const int *fds, size_t n);
 
+/* Other rules, and sockets for them, to a proxy that listens. EGRESS_RULES says when they hold. */
+NODISCARD int egress_order(struct egress *g, const struct egress_set *set,
+			   const struct egress_order *o, const int *fds, struct err *e);
+
 /* Something can be read from g->ctl. True: the proxy listens from now on. */
 bool egress_step(struct egress *g);
 /* An event of a proxy that is not the call's own. */

@@ -17,7 +17,7 @@
 #include "egress/event.h"
 #include "launch/launch.h"
 
-#define KEEP_VERSION 2u
+#define KEEP_VERSION 3u
 #define KEEP_FDS 4 /* pid and network namespace, user namespace, tree: those that there are */
 
 enum keep_kind {
@@ -34,6 +34,7 @@ enum keep_kind {
 	KEEP_HOLD, /* until the connection ends no call begins; BUSY if some run (see KEEP_FREEZE) */
 	KEEP_WARN, /* from the keeper: it is near a limit; flags say which */
 	KEEP_EGRESS, /* from the keeper, a struct keep_event; asked: what the proxy has said is sent first */
+	KEEP_NET, /* other rules: two sealed files, the session's own ones and what is added */
 	KEEP_KINDS,
 };
 
@@ -45,6 +46,7 @@ enum keep_flag {
 	KEEP_NEAR_INODES = 1u << 5,
 	KEEP_NEAR_ALL = 1u << 6, /* all sessions of the user together */
 	KEEP_FREEZE = 1u << 3,   /* of KEEP_HOLD: calls that run stand still, where that can be */
+	KEEP_ANEW = 1u << 8,     /* of KEEP_NET: what was added before goes */
 	KEEP_NO_REDIRECT = 1u << 7, /* of the answer to KEEP_BEGIN: as REPORT_NO_REDIRECT */
 };
 
@@ -73,7 +75,9 @@ struct keep_answer {
 /* What the session's proxy has said, to each call that runs. */
 struct keep_event {
 	uint32_t version, kind; /* KEEP_EGRESS */
-	uint32_t died, pad;     /* the proxy has ended; `v` is empty */
+	uint32_t died;          /* the proxy has ended; `v` is empty */
+	uint32_t
+		generation; /* of the rules that `v` speaks of: when it is another, so is their file */
 	struct egress_event v;
 };
 

@@ -20,6 +20,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "run/beside.h"
+#include "store/sessionnet.h"
 
 #define MAX_MASKS_BYTES (8u << 20)
 #define FLUSH_MS 500u /* for the last words of a proxy */
@@ -127,6 +128,30 @@ int job_session_find(struct job_session *s, const struct caller *who, const char
 	return keep_connect(s->dir, &s->ctl, e);
 }
 
+int session_rules_add(int dir, struct egress_set *s, size_t own, struct err *e)
+{
+	AUTO_EGRESS_SET net = {0};
+
+	egress_set_cut(s, own);
+	if (session_net_read(dir, &net, e) < 0)
+		return -1;
+	if (egress_set_join(s, &net, e) == 0)
+		return 0;
+	egress_set_cut(s, own);
+	return -1;
+}
+
+/* The session's own rules, for a keeper that does not know them yet. */
+static int own_rules_file(const struct job_session *s, struct err *e)
+{
+	AUTO_EGRESS_SET own = {0};
+
+	if (egress_set_copy(s->rules, &own, e) < 0)
+		return -1;
+	egress_set_cut(&own, s->own_rules);
+	return egress_file(&own, e);
+}
+
 static int send_list(struct job *j, const struct buf *list, struct keep_answer *a, int *fds,
 		     struct err *e)
 {
@@ -137,13 +162,14 @@ static int send_list(struct job *j, const struct buf *list, struct keep_answer *
 	if (fd < 0 || (list->n && write(fd, list->p, list->n) != (ssize_t)list->n))
 		return err_sys(e, "the list of masks");
 	memcpy(q.call, j->call, UUID_TEXT);
-	if (!egress_set_opens(&j->req->egress))
+	j->egress = (struct egress){.set = s->rules, .ctl = -1, .ready_ms = LIMIT_NONE};
+	s->later = &j->egress;
+	if (!egress_set_opens(s->rules))
 		return keep_ask(s->ctl, &q, fd, a, fds, e);
-	AUTO_FD int rules = egress_file(&j->req->egress, e);
+	AUTO_FD int rules = own_rules_file(s, e);
 	if (rules < 0)
 		return -1;
 	const int both[] = {fd, rules};
-	j->egress = (struct egress){.set = &j->req->egress, .ctl = -1, .ready_ms = LIMIT_NONE};
 	s->egress = &j->egress;
 	return keep_ask_with(s->ctl, &q, both, ARRAY_LEN(both), a, fds, e);
 }
@@ -237,8 +263,12 @@ void job_session_started(struct job *j, pid_t init)
 
 static void take_event(struct job_session *s, const struct keep_event *v)
 {
-	if (!s->egress)
-		return;
+	struct err ignored = {0}; /* then some rules are called unknown */
+
+	s->egress = s->later;
+	if (v->generation != s->generation && s->rules)
+		(void)!session_rules_add(s->dir, s->rules, s->own_rules, &ignored);
+	s->generation = v->generation;
 	if (v->died)
 		s->egress->died = true;
 	else

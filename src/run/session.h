@@ -19,7 +19,12 @@ struct job_session {
 	int ctl; /* the keeper; -1: not asked yet, or gone */
 	struct launch_session ns;
 	int tree;              /* what lies at the source's path; -1: nothing, or handed over */
-	struct egress *egress; /* the call's; NULL: no rule opens anything */
+	struct egress *egress; /* the call's; NULL: no rule opens anything, and nothing was said */
+	struct egress *later;  /* the same in any case */
+	struct egress_set
+		*rules;      /* the call's: what the session was made with, then what was added */
+	size_t own_rules;    /* how many of the first */
+	uint32_t generation; /* of `rules`, as the keeper counts */
 	bool no_redirect, flushed;
 	struct guard *masks;
 	struct plan_cgroup cgroup; /* dir NULL: none */
@@ -39,6 +44,12 @@ struct job_session {
  */
 NODISCARD int job_session_find(struct job_session *s, const struct caller *who, const char *text,
 			       struct err *e);
+
+/*
+ * Appends what `session net` has added to the `own` rules that the session was made with;
+ * what was appended before goes. On failure only the own ones are there.
+ */
+NODISCARD int session_rules_add(int dir, struct egress_set *s, size_t own, struct err *e);
 
 /*
  * Asks the keeper for the call's place, after job_begin(). The masks are worked out

@@ -20,28 +20,63 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "core/core.h"
+#include "store/sessionnet.h"
 
 #define SOCKETS_MS 5000u /* for what takes one */
+#define ORDER_MS 5000u   /* likewise */
 
-int session_egress_take(struct session_egress *s, int fd, struct err *e)
+static int read_set(int fd, struct egress_set *ret, struct err *e)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	struct stat st;
 
-	if (s->set.n)
-		return 0;
 	if ((fcntl(fd, F_GET_SEALS) & seals) != seals || fstat(fd, &st) < 0 || st.st_size <= 0 ||
 	    st.st_size > (off_t)MAX_EGRESS_BYTES)
 		return err_set(e, ERR_INTERNAL, "no file of rules");
 	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return err_sys(e, "the rules");
-	int rc = egress_set_decode(bytes, (size_t)st.st_size, &s->set, e);
+	int rc = egress_set_decode(bytes, (size_t)st.st_size, ret, e);
 	(void)munmap(bytes, (size_t)st.st_size);
 	return rc;
 }
 
-static _Noreturn void be_inside(const struct layers *l, const struct plan *plan, int to)
+static void move(struct egress_set *to, struct egress_set *from)
+{
+	egress_set_release(to);
+	*to = *from;
+	*from = (struct egress_set){0};
+}
+
+/* What the session was made with, and then what was added. */
+static int compose(const struct session_egress *s, const struct egress_set *net,
+		   struct egress_set *ret, struct err *e)
+{
+	AUTO_EGRESS_SET all = {0};
+
+	if (egress_set_copy(&s->base, &all, e) < 0 || egress_set_join(&all, net, e) < 0)
+		return -1;
+	move(ret, &all);
+	return 0;
+}
+
+int session_egress_take(struct session_egress *s, int fd, struct err *e)
+{
+	AUTO_EGRESS_SET net = {0};
+
+	if (s->known || fd < 0)
+		return 0;
+	if (read_set(fd, &s->base, e) < 0 || session_net_read(s->dir, &net, e) < 0 ||
+	    compose(s, &net, &s->set, e) < 0) {
+		egress_set_release(&s->base);
+		return -1;
+	}
+	s->known = true;
+	s->generation++;
+	return 0;
+}
+
+static _Noreturn void be_inside(const struct layers *l, const struct plan *plan, int to, bool more)
 {
 	struct core c = {.p = plan, .has_egress = true};
 
@@ -51,8 +86,12 @@ static _Noreturn void be_inside(const struct layers *l, const struct plan *plan,
 		core_die(STAGE_EGRESS, errno, "the session's user namespace");
 	if (setns(l->net, CLONE_NEWNET) < 0)
 		core_die(STAGE_EGRESS, errno, "the session's network");
-	wayout_begin(&c);
-	wayout_open(&c);
+	if (more) {
+		wayout_more(&c);
+	} else {
+		wayout_begin(&c);
+		wayout_open(&c);
+	}
 	_exit(c.lost ? 1 : 0);
 }
 
@@ -62,8 +101,35 @@ static int failed(const struct report *r, struct err *e)
 		       strerror(r->sys));
 }
 
-/* All sockets that the child makes, to the proxy. */
-static int pass_sockets(struct session_egress *s, int from, struct err *e)
+/* Sockets for what is new in the rules, until the proxy gets them with those. */
+struct gathered {
+	struct egress_order order;
+	int fds[MAX_EGRESS_ORDER];
+};
+
+static bool gather(struct gathered *g, const struct report *r, const int *fds, size_t n)
+{
+	bool fits = (size_t)r->status == n && n <= MAX_EGRESS_ORDER - g->order.count;
+
+	for (size_t i = 0; i < n && !fits; i++)
+		(void)close(fds[i]);
+	if (!fits)
+		return false;
+	memcpy(g->order.v + g->order.count, r->text, n * sizeof(g->order.v[0]));
+	memcpy(g->fds + g->order.count, fds, n * sizeof(int));
+	g->order.count += (uint32_t)n;
+	return true;
+}
+
+static void release(struct gathered *g)
+{
+	for (uint32_t i = 0; i < g->order.count; i++)
+		(void)close(g->fds[i]);
+	g->order.count = 0;
+}
+
+/* All sockets that the child makes: to the proxy, or kept for later. */
+static int pass_sockets(struct session_egress *s, int from, struct gathered *keep, struct err *e)
 {
 	struct report r;
 	int fds[MAX_REPORT_SOCKETS];
@@ -78,32 +144,77 @@ static int pass_sockets(struct session_egress *s, int from, struct err *e)
 		if (r.kind == REPORT_FAIL)
 			return failed(&r, e);
 		bool last = r.status == 0;
-		egress_hand_on(&s->out, &r, fds, n);
+		if (!keep)
+			egress_hand_on(&s->out, &r, fds, n);
+		else if (!gather(keep, &r, fds, n))
+			return err_set(e, ERR_INTERNAL, "sockets of another number");
 		if (last)
 			return 0;
 	}
 }
 
-static int make_sockets(struct session_egress *s, const struct layers *l, struct err *e)
+static int make_sockets(struct session_egress *s, const struct layers *l, const struct plan *plan,
+			struct gathered *keep, struct err *e)
 {
-	struct plan plan = {.n = {.flags = PLAN_EGRESS}};
 	int pair[2];
 	int status = 0;
 
-	if (egress_plan(&s->set, &plan.egress, e) < 0)
-		return -1;
-	AUTO_FREE void *prefixes = (void *)(uintptr_t)plan.egress.prefixes;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "socketpair");
 	pid_t child = fork();
 	if (child == 0)
-		be_inside(l, &plan, pair[1]);
+		be_inside(l, plan, pair[1], keep != NULL);
 	(void)close(pair[1]);
-	int rc = child < 0 ? err_sys(e, "fork") : pass_sockets(s, pair[0], e);
+	int rc = child < 0 ? err_sys(e, "fork") : pass_sockets(s, pair[0], keep, e);
 	(void)close(pair[0]);
-	if (child > 0 && RETRY_EINTR(waitpid(child, &status, 0)) == child)
+	if (child > 0 && RETRY_EINTR(waitpid(child, &status, 0)) == child && !keep)
 		s->no_redirect = WIFEXITED(status) && WEXITSTATUS(status) == 1;
 	return rc;
+}
+
+/* All that the rules need, for a proxy that begins. */
+static int make_all(struct session_egress *s, const struct layers *l, struct err *e)
+{
+	struct plan plan = {.n = {.flags = PLAN_EGRESS}};
+
+	if (egress_plan(&s->set, &plan.egress, e) < 0)
+		return -1;
+	AUTO_FREE void *prefixes = (void *)(uintptr_t)plan.egress.prefixes;
+	s->port_count = plan.egress.port_count;
+	memcpy(s->ports, plan.egress.ports, s->port_count * sizeof(s->ports[0]));
+	return make_sockets(s, l, &plan, NULL, e);
+}
+
+static bool has_port(const struct session_egress *s, uint16_t port)
+{
+	for (size_t i = 0; i < s->port_count; i++)
+		if (s->ports[i] == port)
+			return true;
+	return false;
+}
+
+/* Routes, and sockets for the ports that have none; a route that is there stays. */
+static int make_more(struct session_egress *s, const struct layers *l, const struct egress_set *set,
+		     struct gathered *ret, struct err *e)
+{
+	struct plan plan = {.n = {.flags = PLAN_EGRESS}};
+	size_t n = 0;
+
+	if (egress_plan(set, &plan.egress, e) < 0)
+		return -1;
+	AUTO_FREE void *prefixes = (void *)(uintptr_t)plan.egress.prefixes;
+	for (size_t i = 0; i < plan.egress.port_count; i++)
+		if (!has_port(s, plan.egress.ports[i]))
+			plan.egress.ports[n++] = plan.egress.ports[i];
+	plan.egress.port_count = n;
+	if (n == 0 && plan.egress.prefix_count == 0)
+		return 0;
+	if (s->port_count + n > MAX_EGRESS_LOCALS)
+		return err_set(e, ERR_CONFIG_INVALID,
+			       "more than %u ports of the host's loopback since the session's "
+			       "network was opened",
+			       MAX_EGRESS_LOCALS);
+	return make_sockets(s, l, &plan, ret, e);
 }
 
 static int wait_for_proxy(struct session_egress *s, struct err *e)
@@ -118,9 +229,23 @@ static int wait_for_proxy(struct session_egress *s, struct err *e)
 	return -1;
 }
 
-int session_egress_ready(struct session_egress *s, const struct layers *l,
-			 void (*tell)(void *, const struct egress_event *), void *self,
-			 struct err *e)
+/* An order is carried out: what is said from now on is of the new rules. */
+static void hear(void *self, const struct egress_event *v)
+{
+	struct session_egress *s = self;
+
+	if (v->kind != EGRESS_RULES) {
+		s->tell(s->self, v);
+		return;
+	}
+	if (v->id != s->number)
+		return;
+	move(&s->set, &s->next);
+	s->generation++;
+	s->number = 0;
+}
+
+int session_egress_ready(struct session_egress *s, const struct layers *l, struct err *e)
 {
 	if (!egress_set_opens(&s->set) || session_egress_fd(s) >= 0)
 		return 0;
@@ -128,11 +253,95 @@ int session_egress_ready(struct session_egress *s, const struct layers *l,
 	if (egress_begin(&s->out, &s->set, e) < 0)
 		return -1;
 	s->began = true;
-	s->out.tell = tell;
-	s->out.self = self;
-	if (make_sockets(s, l, e) == 0 && wait_for_proxy(s, e) == 0)
+	s->out.tell = hear;
+	s->out.self = s;
+	if (make_all(s, l, e) == 0 && wait_for_proxy(s, e) == 0)
 		return 0;
 	session_egress_end(s);
+	return -1;
+}
+
+static bool has_rule(const struct egress_set *s, const struct egress_entry *r)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].rule.list == r->rule.list && strcmp(s->v[i].text, r->text) == 0)
+			return true;
+	return false;
+}
+
+/* What was added before, unless it is to go, and `more`, each once. */
+static int read_net(const struct session_egress *s, int more, bool anew, struct egress_set *ret,
+		    struct err *e)
+{
+	AUTO_EGRESS_SET net = {0};
+	AUTO_EGRESS_SET new = {0};
+
+	if (read_set(more, &new, e) < 0 || (!anew && session_net_read(s->dir, &net, e) < 0))
+		return -1;
+	for (size_t i = 0; i < new.n; i++) {
+		const struct egress_entry *r = &new.v[i];
+		if (!has_rule(&net, r) &&
+		    egress_set_add(&net, (enum egress_list)r->rule.list, r->text, r->origin, e) < 0)
+			return -1;
+	}
+	move(ret, &net);
+	return 0;
+}
+
+/* Hands the rules to the proxy that runs, and waits until they hold. */
+static int hand_over(struct session_egress *s, struct gathered *g, struct err *e)
+{
+	static uint32_t last;
+	uint64_t until = clock_deadline(clock_mono_ms(), ORDER_MS);
+
+	s->number = g->order.number = ++last ? last : ++last;
+	if (egress_order(&s->out, &s->next, &g->order, g->fds, e) < 0)
+		return -1;
+	for (uint32_t i = 0; i < g->order.count; i++)
+		if (!has_port(s, (uint16_t)g->order.v[i].port))
+			s->ports[s->port_count++] = (uint16_t)g->order.v[i].port;
+	while (s->number && s->out.ctl >= 0 && clock_mono_ms() < until) {
+		struct pollfd fd = {.fd = s->out.ctl, .events = POLLIN};
+		if (poll(&fd, 1, clock_poll_timeout(clock_mono_ms(), until)) > 0)
+			(void)egress_step(&s->out);
+	}
+	if (s->number == 0)
+		return 0;
+	s->number = 0;
+	return err_set(e, ERR_SANDBOX_UNAVAILABLE,
+		       "the session's proxy did not take the rules, and was ended: nothing of the "
+		       "session reaches anything until its next call begins");
+}
+
+int session_egress_change(struct session_egress *s, const struct layers *l, int more, bool anew,
+			  struct err *e)
+{
+	AUTO_EGRESS_SET net = {0};
+	struct gathered g = {.order = {.count = 0}};
+	bool runs = session_egress_fd(s) >= 0;
+
+	if (!s->known)
+		return err_set(e, ERR_INTERNAL, "the session's own rules are not known");
+	if (read_net(s, more, anew, &net, e) < 0 || compose(s, &net, &s->next, e) < 0)
+		return -1;
+	if ((runs && make_more(s, l, &s->next, &g, e) < 0) ||
+	    session_net_write(s->dir, &net, e) < 0) {
+		release(&g);
+		return -1;
+	}
+	if (!runs) {
+		move(&s->set, &s->next);
+		s->generation++;
+		return session_egress_ready(s, l, e);
+	}
+	int rc = hand_over(s, &g, e);
+	release(&g);
+	if (rc == 0)
+		return 0;
+	move(&s->set, &s->next);
+	s->generation++;
+	session_egress_end(s);
+	s->tell(s->self, NULL);
 	return -1;
 }
 

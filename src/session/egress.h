@@ -12,15 +12,25 @@
 #include "session/layers.h"
 
 struct session_egress {
-	struct egress_set set; /* {0}: no call has brought rules yet */
+	int dir;                /* the session's; not ours */
+	struct egress_set base; /* what the session was made with */
+	struct egress_set
+		set; /* the rules in force: those, then what was added (store/sessionnet.h) */
+	struct egress_set next; /* handed to the proxy, which has not said yet that they hold */
 	struct egress out;
+	bool known; /* base and set are there */
 	bool began;
-	bool no_redirect; /* this kernel has no nftables */
+	bool no_redirect;                  /* this kernel has no nftables */
+	uint32_t number, generation;       /* of the last order; of the rules in force */
+	uint16_t ports[MAX_EGRESS_LOCALS]; /* of the host's loopback, for which sockets are open */
+	size_t port_count;
+	void (*tell)(void *self, const struct egress_event *v); /* NULL: the proxy has ended */
+	void *self;
 };
 
 /*
- * The rules of the session, in a sealed file of a call's: those of the first one hold
- * for all, since what a session was made with does not change.
+ * The rules that the session was made with, in a sealed file of a call's: those of the
+ * first one hold for all. -1: none. What was added since is read from its directory.
  */
 NODISCARD int session_egress_take(struct session_egress *s, int fd, struct err *e);
 
@@ -28,9 +38,17 @@ NODISCARD int session_egress_take(struct session_egress *s, int fd, struct err *
  * Before a call: the proxy listens in the session's network; nothing, where no rule opens
  * anything. What it says goes to `tell` from then on. SANDBOX_UNAVAILABLE: it cannot be.
  */
-NODISCARD int session_egress_ready(struct session_egress *s, const struct layers *l,
-				   void (*tell)(void *, const struct egress_event *), void *self,
-				   struct err *e);
+NODISCARD int session_egress_ready(struct session_egress *s, const struct layers *l, struct err *e);
+
+/*
+ * Other rules for the session, with all that runs in it: `more`, a sealed file of rules,
+ * is added to what was added before, or with `anew` replaces it. When it returns they
+ * hold: new connections are judged by them, and those that they do not allow are reset.
+ * On failure what held before holds, but if SANDBOX_UNAVAILABLE says that the proxy did
+ * not take them: then it was ended, and the next call has one with the new rules.
+ */
+NODISCARD int session_egress_change(struct session_egress *s, const struct layers *l, int more,
+				    bool anew, struct err *e);
 
 /* Takes what it has said. False: it has ended. */
 bool session_egress_step(struct session_egress *s);

@@ -371,7 +371,10 @@ static void warn(struct keeper *k)
 static void tell_calls(void *self, const struct egress_event *v)
 {
 	const struct keeper *k = self;
-	struct keep_event said = {.version = KEEP_VERSION, .kind = KEEP_EGRESS, .died = !v};
+	struct keep_event said = {.version = KEEP_VERSION,
+				  .kind = KEEP_EGRESS,
+				  .died = !v,
+				  .generation = k->egress.generation};
 
 	if (v)
 		said.v = *v;
@@ -400,8 +403,7 @@ static void begin_call(struct keeper *k, struct peer *p, const struct keep_reque
 	bool has_tree = k->rec->writes != SESSION_DIRECT && k->rec->source[0];
 	if (check_active(k, &e) < 0 || find_room(k, &e) < 0 ||
 	    keeper_mend_places(k->dir, k->rec, &e) < 0 || make_ready(k, fd, !calls_of(k), &e) < 0 ||
-	    check_masked(k, &e) < 0 ||
-	    session_egress_ready(&k->egress, &k->layers, tell_calls, k, &e) < 0 ||
+	    check_masked(k, &e) < 0 || session_egress_ready(&k->egress, &k->layers, &e) < 0 ||
 	    (has_tree && layers_tree(&k->layers, &tree, &e) < 0)) {
 		answer(k, p, q->kind, &e, NULL, 0, 0);
 		return;
@@ -500,22 +502,6 @@ static int hold(struct keeper *k, struct peer *p, const struct keep_request *q, 
 		      calls == 1 ? "" : "s", k->rec->id, calls == 1 ? "s" : "", names);
 	return err_hint(e, "wait for its end, or end it: sandglass session stop %s CALL",
 			k->rec->id);
-}
-
-static ino_t pid_ns_of(int pidfd)
-{
-	char path[64];
-	char text[1024];
-	struct stat st;
-	int pid = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-	(void)file_read_text(AT_FDCWD, path, text, sizeof(text));
-	const char *at = strstr(text, "\nPid:");
-	if (!at || sscanf(at, "\nPid: %d", &pid) != 1)
-		return 0;
-	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
-	return stat(path, &st) < 0 ? 0 : st.st_ino;
 }
 
 static int pause_all(struct keeper *k, struct err *e)
@@ -700,10 +686,24 @@ static int carry_out(struct keeper *k, const struct keep_request *q, struct err 
 		hear_proxy(k);
 		return 0;
 	case KEEP_WARN:
+	case KEEP_NET:
 	case KEEP_KINDS:
 		break;
 	}
 	return err_set(e, ERR_UNSUPPORTED, "the session's keeper does not know that");
+}
+
+/* Also while the session is paused: what stands still can be closed off. */
+static int change_net(struct keeper *k, const struct keep_request *q, int base, int more,
+		      struct err *e)
+{
+	if (k->lease.state != KEEP_PAUSED && check_active(k, e) < 0)
+		return -1;
+	if (session_egress_take(&k->egress, base, e) < 0 ||
+	    session_egress_change(&k->egress, &k->layers, more, q->flags & KEEP_ANEW, e) < 0)
+		return -1;
+	session_told(k->who, k->rec, "policy.change", "session net");
+	return 0;
 }
 
 static void on_request(struct keeper *k, struct peer *p)
@@ -721,17 +721,20 @@ static void on_request(struct keeper *k, struct peer *p)
 		drop(k, p);
 	} else if (q.kind == KEEP_BEGIN) {
 		q.call[UUID_TEXT - 1] = '\0';
-		if (rules < 0 || session_egress_take(&k->egress, rules, &e) == 0)
+		if (session_egress_take(&k->egress, rules, &e) == 0)
 			begin_or_wait(k, p, &q, &fd);
 		else
 			answer(k, p, q.kind, &e, NULL, 0, 0);
 	} else if (q.kind == KEEP_HOLD) {
 		int rc = hold(k, p, &q, &e);
 		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
+	} else if (q.kind == KEEP_NET) {
+		int rc = change_net(k, &q, fd, rules, &e);
+		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
 	} else if (q.kind == KEEP_INIT) {
 		if (p->is_call && p->init < 0 && fd >= 0) {
 			p->init = fd;
-			p->pid_ns = pid_ns_of(fd);
+			p->pid_ns = usage_pid_ns(fd);
 			fd = -1;
 		}
 	} else {
@@ -952,6 +955,7 @@ static _Noreturn void keep(const struct caller *who, int dir, struct session_rec
 			    .uid_fd = held->uid,
 			    .lock = held->lock,
 			    .listener = -1,
+			    .egress = {.dir = dir, .tell = tell_calls, .self = &k},
 			    .layers = {.ctl = -1, .user = -1, .pidns = -1, .net = -1}};
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		k.peers[i] = NO_PEER;

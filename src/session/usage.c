@@ -21,6 +21,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "store/remove.h"
 
@@ -205,4 +206,20 @@ uint64_t usage_free(int dir)
 	struct statvfs s;
 
 	return fstatvfs(dir, &s) < 0 ? UINT64_MAX : (uint64_t)s.f_bavail * s.f_frsize;
+}
+
+ino_t usage_pid_ns(int pidfd)
+{
+	char path[64];
+	char text[1024];
+	struct stat st;
+	int pid = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	(void)file_read_text(AT_FDCWD, path, text, sizeof(text));
+	const char *at = strstr(text, "\nPid:");
+	if (!at || sscanf(at, "\nPid: %d", &pid) != 1)
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	return stat(path, &st) < 0 ? 0 : st.st_ino;
 }

@@ -29,3 +29,5 @@ void usage_measure(int dir, const struct usage_of *most, struct usage_of *ret);
 void usage_add_unlinked(const ino_t *pid_ns, size_t n, struct usage_of *u);
 /* Bytes that are free for the caller where the session lies; UINT64_MAX: not known. */
 uint64_t usage_free(int dir);
+/* The pid namespace, as its inode, of the process of a pidfd; 0: it is gone. */
+ino_t usage_pid_ns(int pidfd);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proxy/rules.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+
+int rules_read(int fd, struct egress_set *ret, struct err *e)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	int wanted = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+
+	if (seals < 0 || (seals & wanted) != wanted || fstat(fd, &st) < 0)
+		return err_set(
+			e, ERR_INTERNAL,
+			"descriptor %d is no sealed set of rules: sandglass starts this program",
+			fd);
+	if (st.st_size <= 0 || st.st_size > (off_t)MAX_EGRESS_BYTES)
+		return err_set(e, ERR_INTERNAL, "descriptor %d holds no set of rules", fd);
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return err_sys(e, "the rules");
+	int rc = egress_set_decode(p, (size_t)st.st_size, ret, e);
+	(void)munmap(p, (size_t)st.st_size);
+	return rc;
+}
+
+/* The name first, then the address that it has come to, as dialling does. */
+static struct egress_verdict judge(const struct conn *c)
+{
+	const struct egress_set *s = &c->px->set;
+	struct egress_verdict v = egress_match_name(s, &c->host, c->port);
+
+	if (!v.allow || v.local || c->host.kind != HOST_NAME || !c->address.family)
+		return v;
+	struct egress_verdict a = egress_match_address(s, &c->address, c->port, &c->host);
+	return a.allow ? v : a;
+}
+
+/* False: it is at its end. */
+static bool judge_again(struct conn *c)
+{
+	struct egress_verdict v = judge(c);
+
+	c->rule = v.rule;
+	if (v.allow && v.local == c->local && (!c->dial || dial_judge(c)))
+		return true;
+	conn_say(c, EGRESS_DENY, v.allow ? EGRESS_WHY_DEFAULT : v.reason, v.rule, &c->address);
+	conn_end(c, true);
+	return false;
+}
+
+/* Ended connections stay in memory until the loop has turned, but not in this list. */
+static void judge_all(struct proxy *px)
+{
+	for (struct conn *c = px->first; c;) {
+		struct conn *next = c->next;
+		if (c->judged && !c->gone)
+			(void)judge_again(c);
+		c = next;
+	}
+}
+
+int rules_order(struct proxy *px, const struct egress_order *o, const int *fds, size_t n,
+		struct err *e)
+{
+	struct egress_event done = {.kind = EGRESS_RULES, .rule = -1, .id = o->number};
+	AUTO_EGRESS_SET set = {0};
+
+	if (n != 1 + (size_t)o->count)
+		return err_set(e, ERR_INTERNAL, "an order without its sockets");
+	if (rules_read(fds[0], &set, e) < 0 ||
+	    (o->count && listen_start(px, o->v, fds + 1, o->count, e) < 0))
+		return -1;
+	(void)close(fds[0]);
+	struct egress_set before = px->set;
+	px->set = set;
+	set = before; /* released */
+	control_send(&px->control, &done);
+	judge_all(px);
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of a running proxy, and their replacement: all at once, between two turns
+ * of the loop. Each connection is judged by those that hold when it is looked at.
+ */
+#pragma once
+
+#include "proxy/proxy.h"
+
+/* A set of rules from a sealed file, which stays the caller's. INTERNAL: it is none. */
+NODISCARD int rules_read(int fd, struct egress_set *ret, struct err *e);
+
+/*
+ * Carries out an order with its `n` descriptors, which are the proxy's from now on:
+ * the rules are replaced, what they do not allow any more is said as EGRESS_DENY and
+ * reset, after EGRESS_RULES was said. On failure the proxy has to end.
+ */
+NODISCARD int rules_order(struct proxy *px, const struct egress_order *o, const int *fds, size_t n,
+			  struct err *e);
