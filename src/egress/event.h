@@ -52,7 +52,7 @@ enum egress_event_kind {
 	EGRESS_FAIL,    /* allowed, but not resolved or not reached */
 	EGRESS_CLOSE,   /* of an allowed connection, with its bytes */
 	EGRESS_REQUEST, /* under inspection: a request that was answered by its server */
-	EGRESS_RULES,   /* an order is carried out: `id` is its number; others are of the set before */
+	EGRESS_RULES, /* an order is carried out: `id` is its number; others are of the set before */
 	EGRESS_EVENT_KINDS,
 };
 

@@ -955,11 +955,12 @@ static _Noreturn void keep(const struct caller *who, int dir, struct session_rec
 			    .uid_fd = held->uid,
 			    .lock = held->lock,
 			    .listener = -1,
-			    .egress = {.dir = dir, .tell = tell_calls, .self = &k},
+			    .egress = {.tell = tell_calls, .self = &k},
 			    .layers = {.ctl = -1, .user = -1, .pidns = -1, .net = -1}};
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		k.peers[i] = NO_PEER;
 	leave_caller(&k, &tell);
+	k.egress.dir = k.dir;
 	w.good = begin(&k, fresh, &w.e) == 0;
 	(void)!write(tell, &w, sizeof(w));
 	(void)close(tell);
