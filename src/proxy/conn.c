@@ -577,7 +577,7 @@ void conn_closed(struct conn *c)
 {
 	if (c->opened)
 		conn_say(c, EGRESS_CLOSE, EGRESS_WHY_RULE, c->rule, &c->address);
-	c->opened = c->judged = false;
+	c->opened = c->ruled = false;
 }
 
 void conn_close_all(struct proxy *px)
@@ -618,7 +618,7 @@ bool conn_allowed(struct conn *c, enum egress_reason *ret_reason)
 	c->address = c->host.kind == HOST_NAME ? (struct address){.family = 0} : c->host.addr;
 	c->rule = v.rule;
 	c->local = v.allow && v.local;
-	c->judged = v.allow;
+	c->ruled = v.allow;
 	*ret_reason = v.reason;
 	if (!v.allow)
 		conn_say(c, EGRESS_DENY, v.reason, v.rule, &c->address);

@@ -113,9 +113,7 @@ struct conn {
 		turned;     /* it was none so far; the server has answered since the client spoke */
 	unsigned int turns; /* how often it has, up to a bound */
 	uint32_t how;       /* enum egress_how */
-	bool judged;          /* the rules allow host and port: looked at again when they change */
-	bool guarded;         /* the first bytes of the client may be TLS: see tunnel.c */
-	uint32_t how;         /* enum egress_how */
+	bool ruled;         /* the rules allow host and port: looked at again when they change */
 	uint32_t id;
 	int rule;
 	uint16_t port;

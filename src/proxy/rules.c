@@ -59,7 +59,7 @@ static void judge_all(struct proxy *px)
 {
 	for (struct conn *c = px->first; c;) {
 		struct conn *next = c->next;
-		if (c->judged && !c->gone)
+		if (c->ruled && !c->gone)
 			(void)judge_again(c);
 		c = next;
 	}
