@@ -4,6 +4,7 @@
  * and listening sockets (descriptor 4), confines itself, and serves until
  * descriptor 4 is closed. Started by sandglass, not by people.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +22,14 @@
 
 static int read_set(struct egress_set *ret, struct err *e)
 {
-	int rc = rules_read(EGRESS_FD_SET, ret, e);
+	int seals = fcntl(EGRESS_FD_SET, F_GET_SEALS);
+	int wanted = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 
+	if (seals < 0 || (seals & wanted) != wanted)
+		return err_set(
+			e, ERR_INTERNAL,
+			"descriptor 3 is no sealed set of rules: sandglass starts this program");
+	int rc = rules_read(EGRESS_FD_SET, ret, e);
 	(void)close(EGRESS_FD_SET);
 	return rc;
 }

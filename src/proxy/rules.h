@@ -7,7 +7,11 @@
 
 #include "proxy/proxy.h"
 
-/* A set of rules from a sealed file, which stays the caller's. INTERNAL: it is none. */
+/*
+ * A set of rules from a file that does not change any more; it stays the caller's.
+ * INTERNAL: it holds none. Whether it is sealed only who is not confined yet can ask:
+ * of an order the supervisor is believed, and the decoder believes nobody.
+ */
 NODISCARD int rules_read(int fd, struct egress_set *ret, struct err *e);
 
 /*
