@@ -18,11 +18,17 @@ static const char *reason_phrase(unsigned int status)
 		unsigned int status;
 		const char *text;
 	} phrases[] = {
-		{400, "Bad Request"},        {403, "Forbidden"},
-		{408, "Request Timeout"},    {414, "URI Too Long"},
-		{417, "Expectation Failed"}, {431, "Request Header Fields Too Large"},
-		{501, "Not Implemented"},    {502, "Bad Gateway"},
-		{504, "Gateway Timeout"},    {505, "HTTP Version Not Supported"},
+		{400, "Bad Request"},
+		{403, "Forbidden"},
+		{408, "Request Timeout"},
+		{421, "Misdirected Request"},
+		{414, "URI Too Long"},
+		{417, "Expectation Failed"},
+		{431, "Request Header Fields Too Large"},
+		{501, "Not Implemented"},
+		{502, "Bad Gateway"},
+		{504, "Gateway Timeout"},
+		{505, "HTTP Version Not Supported"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(phrases); i++)
@@ -98,6 +104,40 @@ void answer_denied(struct conn *c, enum egress_reason reason, int rule)
 				   .header_value = egress_reason_name(reason),
 				   .rule = said.rule,
 				   .hint = said.hint});
+}
+
+void answer_refused(struct conn *c, enum egress_reason reason, int rule, const char *what)
+{
+	struct egress_said said;
+	char text[ERR_MSG_MAX];
+
+	egress_say(&c->px->set, reason, rule, c->host.text, c->port, "", &said);
+	(void)snprintf(text, sizeof(text), "sandglass denied a request to %s: %s (%.300s)",
+		       said.target, what, said.rule);
+	answer(c, &(struct answer){.status = 403,
+				   .code = "EGRESS_DENIED",
+				   .message = text,
+				   .header = "X-Sandglass-Denied",
+				   .header_value = egress_reason_name(reason),
+				   .rule = said.rule,
+				   .hint = said.hint});
+}
+
+void answer_insecure(struct conn *c, bool denied, const char *why)
+{
+	char text[ERR_MSG_MAX];
+
+	(void)snprintf(
+		text, sizeof(text), "%s %s:%u: %.200s",
+		denied ? "sandglass sent nothing to a server whose certificate is not valid for"
+		       : "no TLS with",
+		c->host.text, c->port, why);
+	answer(c, &(struct answer){.status = 502,
+				   .code = denied ? "EGRESS_DENIED" : "EGRESS_FAILED",
+				   .message = text,
+				   .header = denied ? "X-Sandglass-Denied" : "X-Sandglass-Failed",
+				   .header_value = denied ? "certificate" : "tls",
+				   .rule = denied ? "network.certificate" : NULL});
 }
 
 void answer_failed(struct conn *c, const struct dial_end *end)

@@ -18,7 +18,9 @@
 #define RESET_LOOK_MS 10u
 /* Reads of one side before the others have their turn. */
 #define ROUNDS 4
+#define ROUNDS_TLS 64 /* of a record at most, which is 16 KiB */
 #define SMALL_READ 4096u
+#define TLS_ROOM (MAX_RELAY_BYTES / 2) /* of px->scratch for plain text; behind it what is read */
 
 struct poller {
 	uv_poll_t poll;
@@ -27,10 +29,16 @@ struct poller {
 };
 
 static void ready(uv_poll_t *poll, int status, int events);
+static void again(uv_timer_t *t);
 
 static void poller_closed(uv_handle_t *h)
 {
 	free(h->data);
+}
+
+static void handle_closed(uv_handle_t *h)
+{
+	free(h);
 }
 
 static bool side_open(struct conn *c, enum end which, int fd)
@@ -80,6 +88,9 @@ static void side_close(struct conn *c, enum end which, bool reset)
 		return;
 	drop_out(c, s);
 	uv_close((uv_handle_t *)&s->poller->poll, poller_closed);
+	if (s->again)
+		uv_close((uv_handle_t *)s->again, handle_closed);
+	tls_free(s->tls);
 	if (reset)
 		(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	(void)close(s->fd);
@@ -182,7 +193,18 @@ static size_t wanted(struct conn *c, enum end which)
 {
 	const struct side *s = &c->side[which];
 
-	return s->fd < 0 || s->ended || s->broken ? 0 : c->ops->want(c, which);
+	if (s->fd < 0 || s->ended || s->broken)
+		return 0;
+	return s->tls && !tls_is_secured(s->tls) ? SMALL_READ : c->ops->want(c, which);
+}
+
+/* TLS may have what it has already read, of which no socket tells. */
+static void look_from_loop(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+
+	if (s->tls && tls_has_more(s->tls) && wanted(c, which))
+		(void)uv_timer_start(s->again, again, 0, 0);
 }
 
 static void update_side(struct conn *c, enum end which)
@@ -191,6 +213,7 @@ static void update_side(struct conn *c, enum end which)
 
 	if (s->fd < 0)
 		return;
+	look_from_loop(c, which);
 	int mask = (s->hung ? 0 : UV_PRIORITIZED) | (wanted(c, which) ? UV_READABLE : 0) |
 		   (s->out_len > s->out_at ? UV_WRITABLE : 0);
 	if (mask == s->mask)
@@ -289,13 +312,12 @@ static bool keep_out(struct conn *c, struct side *s, const char *p, size_t n)
 	return true;
 }
 
-bool conn_send(struct conn *c, enum end to, const void *p, size_t n)
+/* To the socket as it is. */
+static bool send_raw(struct conn *c, enum end to, const void *p, size_t n)
 {
 	struct side *s = &c->side[to];
 	size_t sent = 0;
 
-	if (c->gone)
-		return false;
 	if (s->deaf || s->broken || s->fd < 0)
 		return true;
 	while (s->out_len == s->out_at && sent < n) {
@@ -312,20 +334,161 @@ bool conn_send(struct conn *c, enum end to, const void *p, size_t n)
 	return sent == n || keep_out(c, s, (const char *)p + sent, n - sent);
 }
 
+/* What TLS has for the peer. False: the connection has ended. */
+static bool flush_tls(struct conn *c, enum end to)
+{
+	struct tls *tls = c->side[to].tls;
+	const char *p;
+	size_t n = tls_out(tls, &p);
+
+	if (n == 0)
+		return true;
+	bool alive = send_raw(c, to, p, n);
+	if (alive && c->side[to].tls == tls)
+		tls_out_clear(tls);
+	return alive;
+}
+
+bool conn_send(struct conn *c, enum end to, const void *p, size_t n)
+{
+	struct side *s = &c->side[to];
+
+	if (c->gone)
+		return false;
+	if (!s->tls)
+		return send_raw(c, to, p, n);
+	if (s->deaf || s->broken || s->fd < 0)
+		return true;
+	if (tls_write(s->tls, p, n))
+		return flush_tls(c, to);
+	conn_end(c, true);
+	return false;
+}
+
 void conn_shut(struct conn *c, enum end to)
 {
 	struct side *s = &c->side[to];
 
+	if (s->tls && !s->shut && !s->shut_wish) {
+		tls_end(s->tls);
+		if (!flush_tls(c, to))
+			return;
+	}
 	if (s->out_len > s->out_at)
 		s->shut_wish = true;
 	else
 		shut_now(c, to);
 }
 
+/* One step of a side's TLS. False: nothing more can be done for it now. */
+static bool step_tls(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+	struct tls *tls = s->tls;
+	size_t most = wanted(c, which);
+	size_t n = 0;
+
+	if (most == 0)
+		return false;
+	enum tls_step step = tls_step(tls, c->px->scratch, most < TLS_ROOM ? most : TLS_ROOM, &n);
+	if (!flush_tls(c, which))
+		return false;
+	switch (step) {
+	case TLS_MORE:
+		break;
+	case TLS_SECURED:
+		if (c->ops->secured)
+			c->ops->secured(c, which);
+		break;
+	case TLS_BYTES:
+		c->ops->data(c, which, c->px->scratch, n);
+		break;
+	case TLS_ENDED:
+		s->ended = true;
+		c->ops->eof(c, which);
+		return false;
+	case TLS_FAILED:
+		side_broken(c, which);
+		return false;
+	}
+	return !c->gone && s->tls == tls;
+}
+
+/* Reads what the socket has for TLS. False: nothing, or that was the end. */
+static bool feed_tls(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+	char *raw = c->px->scratch + TLS_ROOM;
+	size_t room = c->px->kept < MAX_KEPT_BYTES_SOFT ? MAX_RELAY_BYTES - TLS_ROOM : SMALL_READ;
+
+	ssize_t n = RETRY_EINTR(recv(s->fd, raw, room, MSG_DONTWAIT));
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	if (n > 0) {
+		moved(c);
+		*(which == CLIENT ? &c->up : &c->down) += (uint64_t)n;
+		if (tls_feed(s->tls, raw, (size_t)n))
+			return true;
+		conn_end(c, true);
+		return false;
+	}
+	s->cut = true;
+	if (n < 0 || s->deaf || !tls_is_secured(s->tls)) {
+		side_broken(c, which);
+		return false;
+	}
+	s->ended = true;
+	c->ops->eof(c, which);
+	return false;
+}
+
+static void read_tls(struct conn *c, enum end which)
+{
+	struct side *s = &c->side[which];
+	const struct tls *tls = s->tls;
+
+	for (int round = 0; round < ROUNDS_TLS && wanted(c, which); round++) {
+		bool more = tls_has_more(tls) ? step_tls(c, which) : feed_tls(c, which);
+		if (!more || c->gone || s->tls != tls)
+			return;
+	}
+}
+
+static void again(uv_timer_t *t)
+{
+	struct poller *p = t->data;
+	struct conn *c = p->c;
+
+	read_tls(c, p->end);
+	conn_update(c);
+}
+
+bool conn_secure(struct conn *c, enum end which, struct tls *tls)
+{
+	struct side *s = &c->side[which];
+
+	s->tls = tls;
+	s->again = malloc(sizeof(*s->again));
+	if (!s->again || uv_timer_init(&c->px->loop, s->again) < 0 ||
+	    (which == CLIENT && c->in_len && !tls_feed(tls, c->in, c->in_len))) {
+		conn_end(c, true);
+		return false;
+	}
+	s->again->data = s->poller;
+	if (which == CLIENT)
+		conn_drop_kept(c, c->in_len);
+	conn_update(c); /* the first step is made from the loop */
+	return true;
+}
+
 static void read_side(struct conn *c, enum end which)
 {
 	struct side *s = &c->side[which];
 
+	if (s->tls) {
+		read_tls(c, which);
+		return;
+	}
 	for (int round = 0; round < ROUNDS; round++) {
 		size_t most = wanted(c, which);
 		size_t room = c->px->kept < MAX_KEPT_BYTES_SOFT ? MAX_RELAY_BYTES : SMALL_READ;
@@ -564,6 +727,37 @@ void conn_say(struct conn *c, enum egress_event_kind kind, enum egress_reason re
 	memcpy(ev.host, c->host.text, sizeof(ev.host));
 	if (address && address->family)
 		(void)address_format(address, ev.address);
+	control_send(&c->px->control, &ev);
+}
+
+/* n bytes as text; what is longer ends with "…". */
+static void take_said(struct http_text t, char *ret, size_t room)
+{
+	static const char more[] = "…";
+	size_t n = t.n < room ? t.n : room - sizeof(more);
+
+	memcpy(ret, t.p, n);
+	memcpy(ret + n, more, t.n < room ? 0 : sizeof(more));
+}
+
+void conn_say_request(struct conn *c, const struct request_said *what)
+{
+	const char *query = memchr(what->target.p, '?', what->target.n);
+	struct http_text path = {what->target.p,
+				 query ? (size_t)(query - what->target.p) : what->target.n};
+	struct egress_event ev = {
+		.kind = what->kind,
+		.how = c->how,
+		.reason = what->reason,
+		.rule = what->rule,
+		.port = c->port,
+		.id = c->id,
+		.status = what->status,
+	};
+
+	memcpy(ev.host, c->host.text, sizeof(ev.host));
+	take_said(what->method, ev.method, sizeof(ev.method));
+	take_said(path, ev.path, sizeof(ev.path));
 	control_send(&c->px->control, &ev);
 }
 

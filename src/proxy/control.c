@@ -77,6 +77,13 @@ int control_read_table(int fd, struct control_table *ret, struct err *e)
 	return rc;
 }
 
+int control_send_ca(int fd, const struct egress_ca *ca, struct err *e)
+{
+	ssize_t n = RETRY_EINTR(send(fd, ca, sizeof(*ca), MSG_DONTWAIT | MSG_NOSIGNAL));
+
+	return n == (ssize_t)sizeof(*ca) ? 0 : err_sys(e, "the authority's certificate");
+}
+
 static bool send_now(const struct control *c, const struct egress_event *ev)
 {
 	ssize_t n = RETRY_EINTR(send(c->fd, ev, sizeof(*ev), MSG_DONTWAIT | MSG_NOSIGNAL));

@@ -37,6 +37,9 @@ struct control_table {
 /* Reads the whole table from a blocking socket. Whatever is wrong with it is INTERNAL. */
 NODISCARD int control_read_table(int fd, struct control_table *ret, struct err *e);
 
+/* The authority's certificate, before everything else that is said; n bytes and a NUL. */
+NODISCARD int control_send_ca(int fd, const struct egress_ca *ca, struct err *e);
+
 /*
  * From now on in the loop; it stops when the other end is closed, or says what is no
  * order. Before an order can come, `order` and `self` have to be set; they may be NULL.

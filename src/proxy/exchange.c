@@ -7,6 +7,7 @@
  * The part of the body that came with the head is checked before anything is
  * dialled. Later parts go on as they were checked; a fault in one resets both sides.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -21,6 +22,8 @@ struct exchange {
 	struct http_chunks chunks;
 	bool sent_all; /* the request is complete */
 	bool to_head, client_keeps, old_client;
+	char *asked; /* under inspection: method, then target, for the log */
+	size_t method_len, target_len;
 	/* the response */
 	struct buf head;
 	bool answered; /* its head went to the client */
@@ -31,12 +34,21 @@ struct exchange {
 	struct http_chunks reply_chunks;
 };
 
+/* A secret's value may be in it. */
+static void forget_first(struct buf *first)
+{
+	if (first->p)
+		explicit_bzero(first->p, first->n);
+	buf_release(first);
+}
+
 void exchange_free(struct exchange *x)
 {
 	if (!x)
 		return;
-	buf_release(&x->first);
+	forget_first(&x->first);
 	buf_release(&x->head);
+	free(x->asked);
 	free(x);
 }
 
@@ -180,6 +192,13 @@ static bool take_reply_head(struct conn *c, const struct http_head *h)
 		fail(c, 502, "the server answers HTTP/1.0 with chunks");
 		return false;
 	}
+	if (final && x->asked)
+		conn_say_request(c, &(struct request_said){.kind = EGRESS_REQUEST,
+							   .rule = c->rule,
+							   .method = {x->asked, x->method_len},
+							   .target = {x->asked + x->method_len,
+								      x->target_len},
+							   .status = h->status});
 	if (final) {
 		x->keep = x->client_keeps && h->body != HTTP_BODY_CLOSE && x->sent_all;
 		x->reply = h->body;
@@ -246,6 +265,8 @@ static void eof(struct conn *c, enum end from)
 		conn_end(c, true);
 	else if (!x->answered)
 		fail(c, 502, "the server ended without an answer");
+	else if (x->reply == HTTP_BODY_CLOSE && c->side[from].cut)
+		conn_reset_after(c, CLIENT); /* nobody knows whether that was all of it */
 	else if (x->reply == HTTP_BODY_CLOSE)
 		done(c);
 	else /* cut off; the client sees that by its length */
@@ -273,10 +294,92 @@ static const struct ops ops = {
 	.late = late,
 };
 
+static void send_first(struct conn *c)
+{
+	AUTO_BUF first = take_buf(&c->exchange->first);
+
+	c->ops = &ops;
+	conn_deadline(c, EXCHANGE_IDLE_MS, true);
+	(void)conn_send(c, SERVER, first.p, first.n);
+	if (first.p)
+		explicit_bzero(first.p, first.n);
+}
+
+/* TLS with the server: nothing of the request goes up before it is known who that is. */
+static size_t want_none(struct conn *c, enum end from)
+{
+	(void)c;
+	(void)from;
+	return 0;
+}
+
+static void not_yet(struct conn *c, enum end from, const char *p, size_t n)
+{
+	(void)from;
+	(void)p;
+	(void)n;
+	conn_end(c, true);
+}
+
+static void ended_early(struct conn *c, enum end from)
+{
+	(void)from;
+	fail(c, 502, "the server ended without an answer");
+}
+
+static void not_secured(struct conn *c, enum end from)
+{
+	char why[ERR_MSG_MAX];
+
+	if (from == CLIENT) {
+		conn_end(c, true);
+		return;
+	}
+	const struct tls *tls = c->side[SERVER].tls;
+	bool denied = tls_failure(tls) == TLS_FAILURE_CERTIFICATE;
+	(void)snprintf(why, sizeof(why), "%s",
+		       tls_failure(tls) == TLS_FAILURE_NONE ? "the server broke it off"
+							    : tls_failure_text(tls));
+	conn_detach(c, true);
+	if (denied)
+		conn_say(c, EGRESS_DENY, EGRESS_WHY_CERTIFICATE, c->rule, &c->address);
+	else
+		conn_say(c, EGRESS_FAIL, EGRESS_WHY_UNREACHED, c->rule, &c->address);
+	answer_insecure(c, denied, why);
+}
+
+static void secured(struct conn *c, enum end which)
+{
+	(void)which;
+	conn_opened(c);
+	send_first(c);
+}
+
+static const struct ops securing = {
+	.want = want_none,
+	.data = not_yet,
+	.eof = ended_early,
+	.broken = not_secured,
+	.late = late,
+	.secured = secured,
+	.waits = true,
+};
+
+static void secure_server(struct conn *c)
+{
+	struct tls *tls = tls_for_server(c->px->ways, c->host.text, c->host.kind != HOST_NAME);
+
+	if (!tls) {
+		conn_end(c, true);
+		return;
+	}
+	c->ops = &securing;
+	conn_deadline(c, HEAD_MS, false);
+	(void)conn_secure(c, SERVER, tls);
+}
+
 static void dialled(struct conn *c, const struct dial_end *end)
 {
-	struct exchange *x = c->exchange;
-
 	if (end->what == DIAL_DENIED) {
 		answer_denied(c, end->reason, end->rule);
 		return;
@@ -285,15 +388,29 @@ static void dialled(struct conn *c, const struct dial_end *end)
 		answer_failed(c, end);
 		return;
 	}
+	if (c->secure) {
+		secure_server(c);
+		return;
+	}
 	conn_opened(c);
-	c->ops = &ops;
-	conn_deadline(c, EXCHANGE_IDLE_MS, true);
-	AUTO_BUF first = take_buf(&x->first);
-	(void)conn_send(c, SERVER, first.p, first.n);
+	send_first(c);
+}
+
+/* For the log, which is written when there is an answer. */
+static bool take_asked(struct exchange *x, const struct http_head *h)
+{
+	x->method_len = h->method.n;
+	x->target_len = h->path.n;
+	x->asked = malloc(h->method.n + h->path.n);
+	if (!x->asked)
+		return false;
+	memcpy(x->asked, h->method.p, h->method.n);
+	memcpy(x->asked + h->method.n, h->path.p, h->path.n);
+	return true;
 }
 
 /* Moves the head and what is there of the body from c->in to what will be sent. */
-static bool take_request(struct conn *c, const struct http_head *h, struct exchange *x)
+static bool take_request(struct conn *c, struct http_head *h, struct exchange *x)
 {
 	char authority[HOST_PORT_TEXT];
 	struct http_bad bad;
@@ -308,8 +425,15 @@ static bool take_request(struct conn *c, const struct http_head *h, struct excha
 	x->client_keeps = h->keep_alive;
 	x->old_client = h->minor == 0;
 	(void)host_port_format(&c->host, c->port, authority);
-	if (c->port == 80) /* as clients write it */
-		authority[strlen(authority) - 3] = '\0';
+	if (c->port == (c->secure ? 443 : 80)) /* as clients write it */
+		*strrchr(authority, ':') = '\0';
+	if (c->inspected && !take_asked(x, h)) {
+		conn_end(c, true);
+		return false;
+	}
+	/* With a value in it, it is not to grow: no copy stays behind. */
+	if (inspect_secrets(c, h))
+		(void)buf_reserve(&x->first, x->first.max);
 	http_request_write(h, authority, &x->first);
 	if (!take_body(x, c->in + h->bytes, c->in_len - h->bytes, &used, &bad)) {
 		conn_say(c, EGRESS_DENY, EGRESS_WHY_MALFORMED, -1, NULL);
@@ -325,7 +449,7 @@ static bool take_request(struct conn *c, const struct http_head *h, struct excha
 	return true;
 }
 
-void exchange_start(struct conn *c, const struct http_head *h)
+void exchange_start(struct conn *c, struct http_head *h)
 {
 	enum egress_reason reason;
 	struct exchange *x = NULL;
@@ -334,6 +458,8 @@ void exchange_start(struct conn *c, const struct http_head *h)
 		answer_denied(c, reason, c->rule);
 		return;
 	}
+	if (!inspect_request(c, h))
+		return;
 	x = calloc(1, sizeof(*x));
 	if (!x) {
 		conn_end(c, true);

@@ -414,6 +414,20 @@ static enum http_verdict take_absolute(struct http_text target, struct http_head
 	return HTTP_DONE;
 }
 
+/* The host is Host's: check_host(). */
+static enum http_verdict take_origin(struct http_text target, struct http_head *h,
+				     struct http_bad *b)
+{
+	bool all_of_it = target.n == 1 && target.p[0] == '*';
+
+	if (http_text_is(h->method, "CONNECT"))
+		return bad(b, 400, "CONNECT to a server that is no proxy");
+	if (target.p[0] != '/' && !(all_of_it && http_text_is(h->method, "OPTIONS")))
+		return bad(b, 400, "a target that is no path");
+	h->path = target;
+	return HTTP_DONE;
+}
+
 static enum http_verdict take_target(struct http_text target, struct http_head *h,
 				     struct http_bad *b)
 {
@@ -423,6 +437,8 @@ static enum http_verdict take_target(struct http_text target, struct http_head *
 		return bad(b, 414, "the target is too long");
 	if (target.n == 0 || !all(target, TARGET))
 		return bad(b, 400, "a byte that is not allowed in a target");
+	if (h->form == HTTP_FORM_ORIGIN)
+		return take_origin(target, h, b);
 	if (!http_text_is(h->method, "CONNECT"))
 		return take_absolute(target, h, b);
 	if (!take_authority(target, &a) || !a.has_port)
@@ -466,7 +482,7 @@ static struct http_text without_dot(struct http_text t)
 }
 
 /* HTTP/1.1: exactly one Host (RFC 9112, 3.2); it says what the target says. */
-static enum http_verdict check_host(const struct http_head *h, struct http_bad *b)
+static enum http_verdict check_host(struct http_head *h, struct http_bad *b)
 {
 	const struct http_field *f = find(h, "host");
 	struct authority a;
@@ -475,6 +491,12 @@ static enum http_verdict check_host(const struct http_head *h, struct http_bad *
 		return h->minor == 0 ? HTTP_DONE : bad(b, 400, "no Host");
 	if (!take_authority(f->value, &a))
 		return bad(b, 400, "Host is not well-formed");
+	if (h->form == HTTP_FORM_ORIGIN) {
+		h->host = a.host;
+		h->literal6 = a.literal6;
+		h->port = a.has_port ? a.port : h->port;
+		return HTTP_DONE;
+	}
 	uint16_t port = a.has_port ? a.port : h->form == HTTP_FORM_CONNECT ? 443 : 80;
 	if (a.literal6 != h->literal6 || port != h->port ||
 	    !same_text(without_dot(a.host), without_dot(h->host))) {
@@ -506,6 +528,7 @@ static enum http_verdict check_upgrade(struct http_head *h, const struct connect
 		if (n == 0 || !all((struct http_text){one.p, n}, TOKEN) ||
 		    (slash && (version.n == 0 || !all(version, TOKEN))))
 			return bad(b, 400, "Upgrade is no list of protocols");
+		h->websocket |= http_text_is((struct http_text){one.p, n}, "websocket");
 	}
 	return HTTP_DONE;
 }
@@ -527,15 +550,15 @@ static enum http_verdict check_request(struct http_head *h, struct http_bad *b)
 	return check_upgrade(h, &c, b);
 }
 
-enum http_verdict http_request_parse(const char *p, size_t n, struct http_head *ret,
-				     struct http_bad *ret_bad)
+static enum http_verdict parse_request(const char *p, size_t n, struct http_head *ret,
+				       struct http_bad *ret_bad)
 {
 	struct reader r = {p, n, 0, ret_bad};
 	struct http_text line;
 
 	ret->count = 0;
 	ret->length = 0;
-	ret->upgrade = false;
+	ret->upgrade = ret->websocket = false;
 	ret->body = HTTP_BODY_NONE;
 	/* The first line is judged as soon as it is there. */
 	enum http_verdict v = next_line(&r, &line);
@@ -544,6 +567,23 @@ enum http_verdict http_request_parse(const char *p, size_t n, struct http_head *
 	if (v == HTTP_DONE)
 		v = take_fields(&r, ret);
 	return v == HTTP_DONE ? check_request(ret, ret_bad) : v;
+}
+
+enum http_verdict http_request_parse(const char *p, size_t n, struct http_head *ret,
+				     struct http_bad *ret_bad)
+{
+	ret->form = HTTP_FORM_ABSOLUTE;
+	return parse_request(p, n, ret, ret_bad);
+}
+
+enum http_verdict http_origin_parse(const char *p, size_t n, uint16_t port, struct http_head *ret,
+				    struct http_bad *ret_bad)
+{
+	ret->form = HTTP_FORM_ORIGIN;
+	ret->port = port;
+	ret->literal6 = false;
+	ret->host = (struct http_text){p, 0};
+	return parse_request(p, n, ret, ret_bad);
 }
 
 static bool is_digit(char c)

@@ -41,6 +41,7 @@ struct http_field {
 enum http_form {
 	HTTP_FORM_CONNECT,  /* CONNECT host:port */
 	HTTP_FORM_ABSOLUTE, /* METHOD http://host[:port]/path */
+	HTTP_FORM_ORIGIN,   /* METHOD /path, to the host itself */
 };
 
 enum http_body {
@@ -66,6 +67,7 @@ struct http_head {
 	uint16_t port;
 	bool expects_continue; /* Expect: 100-continue */
 	bool upgrade;          /* asked for another protocol; never passed on */
+	bool websocket;        /* and WebSocket is one of them */
 	/* responses */
 	unsigned int status;
 	struct http_text reason;
@@ -92,6 +94,13 @@ enum http_verdict {
  */
 enum http_verdict http_request_parse(const char *p, size_t n, struct http_head *ret,
 				     struct http_bad *ret_bad);
+
+/*
+ * The same to the host itself, whose usual port is `port`: in origin form, or `*` with
+ * OPTIONS. Host says what host and port it is; without it (HTTP/1.0) host is empty.
+ */
+enum http_verdict http_origin_parse(const char *p, size_t n, uint16_t port, struct http_head *ret,
+				    struct http_bad *ret_bad);
 
 /* One response head; `to_head`: the request was HEAD. A 1xx status has no body. */
 enum http_verdict http_response_parse(const char *p, size_t n, bool to_head, struct http_head *ret,

@@ -23,9 +23,10 @@ static void refuse(struct conn *c, enum egress_reason reason, unsigned int statu
 	answer_bad(c, status, why);
 }
 
+static const char granted[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+
 static void connect_dialled(struct conn *c, const struct dial_end *end)
 {
-	static const char granted[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 	char byte;
 
 	if (end->what == DIAL_DENIED) {
@@ -77,6 +78,11 @@ static void take_connect(struct conn *c, size_t head_bytes)
 		answer_denied(c, reason, c->rule);
 		return;
 	}
+	if (inspect_wanted(c)) {
+		if (conn_send(c, CLIENT, granted, sizeof(granted) - 1))
+			inspect_start(c);
+		return;
+	}
 	c->ops = &ops_waiting;
 	conn_deadline(c, 0, false);
 	dial_start(c, connect_dialled);
@@ -95,6 +101,22 @@ static bool worth(struct conn *c)
 	return c->in_len >= 2 * c->judged || memmem(p, n, "\n\n", 2) || memmem(p, n, "\n\r\n", 3);
 }
 
+/* Under inspection the host is settled, and Host says the same or nothing. */
+static bool is_same_host(struct conn *c, const struct http_head *h)
+{
+	struct host host;
+
+	return h->host.n == 0 || (host_read(h->host.p, h->host.n, &host) == HOST_GOOD &&
+				  h->port == c->port && strcmp(host.text, c->host.text) == 0);
+}
+
+static enum http_verdict parse(struct conn *c, struct http_head *h, struct http_bad *bad)
+{
+	if (c->inspected)
+		return http_origin_parse(c->in, c->in_len, c->secure ? 443 : 80, h, bad);
+	return http_request_parse(c->in, c->in_len, h, bad);
+}
+
 static void try_head(struct conn *c)
 {
 	struct http_head h;
@@ -103,7 +125,7 @@ static void try_head(struct conn *c)
 	if (!worth(c))
 		return;
 	c->judged = c->in_len;
-	switch (http_request_parse(c->in, c->in_len, &h, &bad)) {
+	switch (parse(c, &h, &bad)) {
 	case HTTP_MORE:
 		return;
 	case HTTP_BAD:
@@ -113,7 +135,11 @@ static void try_head(struct conn *c)
 	case HTTP_DONE:
 		break;
 	}
-	if (!take_host(c, &h))
+	if (c->inspected && !is_same_host(c, &h)) {
+		refuse(c, EGRESS_WHY_AUTHORITY, 421, "Host is not the one that was connected to");
+		return;
+	}
+	if (!c->inspected && !take_host(c, &h))
 		return;
 	if (h.form == HTTP_FORM_CONNECT)
 		take_connect(c, h.bytes);
@@ -185,17 +211,30 @@ void http_accepted(struct proxy *px, int fd)
 void http_next(struct conn *c)
 {
 	c->ops = &head_ops;
-	c->how = EGRESS_BY_HTTP;
 	c->id = ++c->px->last_id;
 	c->up = c->down = 0;
 	c->address = (struct address){.family = 0};
-	conn_forget_name(c);
-	c->host = (struct host){.kind = HOST_NAME};
+	if (!c->inspected) {
+		c->how = EGRESS_BY_HTTP;
+		conn_forget_name(c);
+		c->host = (struct host){.kind = HOST_NAME};
+	}
 	c->rule = -1;
 	if (c->side[CLIENT].out_len > c->side[CLIENT].out_at)
 		conn_deadline(c, EXCHANGE_IDLE_MS, true); /* a slow reader */
 	else
 		conn_deadline(c, c->in_len ? HEAD_MS : KEEP_ALIVE_MS, false);
+	if (c->in_len)
+		try_head(c);
+	else if (c->side[CLIENT].ended)
+		conn_end(c, false);
+	conn_update(c);
+}
+
+void http_begin(struct conn *c)
+{
+	c->ops = &head_ops;
+	conn_deadline(c, HEAD_MS, false);
 	if (c->in_len)
 		try_head(c);
 	else if (c->side[CLIENT].ended)

@@ -8,10 +8,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
+#include "proxy/ca.h"
 #include "proxy/confine.h"
 #include "proxy/proxy.h"
 #include "proxy/rules.h"
@@ -19,6 +22,7 @@
 /* Descriptors beside connections: listeners, resolver, loop. */
 #define OTHER_FDS 200u
 #define STATUS_FAILED 125
+#define WANTED_SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW)
 
 static int read_set(struct egress_set *ret, struct err *e)
 {
@@ -39,6 +43,26 @@ static bool take_order(void *self, const struct egress_order *o, const int *fds,
 	struct err ignored = {0}; /* nobody could read it */
 
 	return rules_order(self, o, fds, n, &ignored) == 0;
+}
+
+/* Descriptor 5, which is no file with seals where there are no secrets. */
+static int read_secrets(struct egress_secrets *ret, struct err *e)
+{
+	struct stat st;
+	int seals = fcntl(EGRESS_FD_SECRETS, F_GET_SEALS);
+
+	if (seals < 0)
+		return 0;
+	if ((seals & WANTED_SEALS) != WANTED_SEALS || fstat(EGRESS_FD_SECRETS, &st) < 0 ||
+	    st.st_size <= 0 || st.st_size > (off_t)MAX_SECRETS_BYTES)
+		return err_set(e, ERR_INTERNAL, "descriptor 5 holds no secrets");
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, EGRESS_FD_SECRETS, 0);
+	if (p == MAP_FAILED)
+		return err_sys(e, "descriptor 5");
+	int rc = egress_secrets_decode(p, (size_t)st.st_size, ret, e);
+	(void)munmap(p, (size_t)st.st_size);
+	(void)close(EGRESS_FD_SECRETS);
+	return rc;
 }
 
 /* As many descriptors as may be: two for each connection. Returns how many connections that is. */
@@ -84,12 +108,31 @@ static void ignore_signals(void)
 		(void)sigaction(ignored[i], &sa, NULL);
 }
 
+/*
+ * Rules that ask for inspection: an authority of this sandbox's own, and the host's to check
+ * servers. Its certificate is said before the listeners come: it has to be in the sandbox.
+ */
+static int make_authority(struct proxy *px, struct err *e)
+{
+	static struct egress_ca said = {.magic = EGRESS_CA_MAGIC};
+
+	if (!egress_set_inspects(&px->set))
+		return 0;
+	if (ca_new(&px->ca, e) < 0 || tls_ways_new(px->ca, &px->ways, e) < 0)
+		return -1;
+	said.n = (uint32_t)ca_pem(px->ca, said.pem, sizeof(said.pem));
+	if (said.n == 0)
+		return err_set(e, ERR_INTERNAL, "the authority's certificate is too long");
+	return control_send_ca(EGRESS_FD_CONTROL, &said, e);
+}
+
 static int set_up(struct proxy *px, struct control_table *t, int parent, struct err *e)
 {
 	uint64_t seed = 0;
 
 	px->most = raise_limit();
-	if (read_set(&px->set, e) < 0 || control_read_table(EGRESS_FD_CONTROL, t, e) < 0 ||
+	if (read_set(&px->set, e) < 0 || read_secrets(&px->secrets, e) < 0 ||
+	    make_authority(px, e) < 0 || control_read_table(EGRESS_FD_CONTROL, t, e) < 0 ||
 	    keep_only(t, e) < 0)
 		return -1;
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))

@@ -11,11 +11,13 @@
 #include <uv.h>
 
 #include "egress/event.h"
+#include "egress/secret.h"
 #include "egress/set.h"
 #include "proxy/control.h"
 #include "proxy/http.h"
 #include "proxy/names.h"
 #include "proxy/resolve.h"
+#include "proxy/tls.h"
 
 /* Connections at once, of all kinds; each has two descriptors. */
 #define MAX_CONNECTIONS 16384u
@@ -52,6 +54,9 @@ struct proxy {
 	size_t held;                /* room in all struct conn.in */
 	uint32_t last_id;
 	char *scratch; /* MAX_RELAY_BYTES; valid within one callback */
+	struct ca *ca; /* NULL: no rule asks for inspection */
+	struct tls_ways *ways;
+	struct egress_secrets secrets;
 };
 
 enum end { CLIENT, SERVER };
@@ -74,8 +79,11 @@ struct side {
 	bool hung;      /* the loop has nothing more to tell but what reading tells */
 	bool shut;      /* we have sent our end of file */
 	bool shut_wish; /* to be sent when out is empty */
+	bool cut;       /* ended, but TLS has not said so: something may be missing */
 	char *out;      /* what it has not taken yet */
 	size_t out_len, out_at;
+	struct tls *tls;   /* NULL: bytes are as they come */
+	uv_timer_t *again; /* of tls: what it has already is looked at from the loop */
 };
 
 struct conn;
@@ -90,6 +98,7 @@ struct ops {
 	void (*broken)(struct conn *c, enum end from);
 	void (*late)(struct conn *c);               /* the deadline has passed */
 	void (*taken)(struct conn *c, enum end by); /* all of out was sent; NULL: of no interest */
+	void (*secured)(struct conn *c, enum end which); /* conn_secure(); NULL: of no interest */
 	bool waits; /* for something else while the client must stay: its end is ours */
 };
 
@@ -112,6 +121,8 @@ struct conn {
 	bool watched,
 		turned;     /* it was none so far; the server has answered since the client spoke */
 	unsigned int turns; /* how often it has, up to a bound */
+	bool inspected;     /* requests to c->host alone, each judged: see inspect.c */
+	bool secure;        /* and over TLS, on both legs */
 	uint32_t how;       /* enum egress_how */
 	bool ruled;         /* the rules allow host and port: looked at again when they change */
 	uint32_t id;
@@ -136,6 +147,12 @@ struct conn {
 struct conn *conn_new(struct proxy *px, int fd, uint32_t how, const struct ops *ops);
 /* Gives it its second socket. False: no memory, and the connection is at its end. */
 bool conn_attach(struct conn *c, int fd);
+/*
+ * Speaks TLS on that side from now on, as `tls` says, which it owns; what is in c->in is
+ * taken as the beginning for the client's side. Later `secured` is called, or `broken`,
+ * with the reason in side[which].tls. False: the connection has ended.
+ */
+bool conn_secure(struct conn *c, enum end which, struct tls *tls);
 /* Closes the second socket: with a reset, or as it is. */
 void conn_detach(struct conn *c, bool reset);
 /* After anything changed that `want` looks at. */
@@ -159,6 +176,15 @@ void conn_drop_kept(struct conn *c, size_t n);
 /* Events about this connection. */
 void conn_say(struct conn *c, enum egress_event_kind kind, enum egress_reason reason, int rule,
 	      const struct address *address);
+/* About a request under inspection; target: as it was sent, the query is left out. */
+struct request_said {
+	enum egress_event_kind kind;
+	enum egress_reason reason;
+	int rule;
+	struct http_text method, target;
+	unsigned int status;
+};
+void conn_say_request(struct conn *c, const struct request_said *what);
 /* EGRESS_ALLOW, and later EGRESS_CLOSE with the bytes. */
 void conn_opened(struct conn *c);
 void conn_closed(struct conn *c);
@@ -197,6 +223,18 @@ void tunnel_start(struct conn *c);
 /* Waits for the client's first bytes, at most HELLO_WAIT_MS, before `go`. */
 void tunnel_peek(struct conn *c, void (*go)(struct conn *c));
 
+/* Requests to its host are looked into: instead of a tunnel to it. */
+bool inspect_wanted(const struct conn *c);
+/*
+ * The client speaks to the host itself: in TLS, which ends here, or plain HTTP. After
+ * conn_allowed(); nothing has been dialled, which comes with each request.
+ */
+void inspect_start(struct conn *c);
+/* May this request to c->host go up? If not, it was said, and answered. */
+bool inspect_request(struct conn *c, const struct http_head *h);
+/* Values where their placeholders are, as far as they may go to c->host. True: there was one. */
+bool inspect_secrets(struct conn *c, struct http_head *h);
+
 /* One for each kind of listener: takes what was accepted. */
 void http_accepted(struct proxy *px, int fd);
 void socks_accepted(struct proxy *px, int fd);
@@ -210,17 +248,23 @@ void dns_datagrams(struct proxy *px, int fd);
  * HTTP: a request that was read from c->in, with its head. It is checked, dialled,
  * carried and answered; then the connection waits for the next one or ends.
  */
-void exchange_start(struct conn *c, const struct http_head *h);
+void exchange_start(struct conn *c, struct http_head *h);
 void exchange_free(struct exchange *x);
 /* The next request on this connection. */
 void http_next(struct conn *c);
+/* The first one, on a connection that is inspected. */
+void http_begin(struct conn *c);
 
 /* Answers and then the end of the connection: answer.c. `why` is for people. */
 void answer_bad(struct conn *c, unsigned int status, const char *why);
 /* 403, with reason, rule and hint. */
 void answer_denied(struct conn *c, enum egress_reason reason, int rule);
+/* The same of a request; `what`: "the method", … */
+void answer_refused(struct conn *c, enum egress_reason reason, int rule, const char *what);
 /* 502 or 504: the way to the server. */
 void answer_failed(struct conn *c, const struct dial_end *end);
+/* 502: TLS with the server has failed; `denied`: by us, because of its certificate. */
+void answer_insecure(struct conn *c, bool denied, const char *why);
 
 /* Neither side is read; for the time of dialling. The client's end is the end. */
 extern const struct ops ops_waiting;

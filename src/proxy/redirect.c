@@ -121,6 +121,10 @@ void redirect_accepted(struct proxy *px, int fd)
 		conn_end(c, true);
 		return;
 	}
+	if (inspect_wanted(c)) {
+		inspect_start(c);
+		return;
+	}
 	/*
 	 * On TLS's own port the client speaks first, and what it says is looked at before
 	 * dialling. Elsewhere the server may have to: then the look comes later.

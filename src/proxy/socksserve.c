@@ -23,10 +23,16 @@ static void refuse(struct conn *c, enum egress_reason reason, enum socks_reply r
 	end_with(c, reply);
 }
 
-static void dialled(struct conn *c, const struct dial_end *end)
+static bool grant(struct conn *c)
 {
 	unsigned char answer[SOCKS_ANSWER];
 
+	socks_answer(SOCKS_GRANTED, answer);
+	return conn_send(c, CLIENT, answer, sizeof(answer));
+}
+
+static void dialled(struct conn *c, const struct dial_end *end)
+{
 	switch (end->what) {
 	case DIAL_DENIED:
 		end_with(c, SOCKS_DENIED);
@@ -43,8 +49,7 @@ static void dialled(struct conn *c, const struct dial_end *end)
 	case DIAL_GOOD:
 		break;
 	}
-	socks_answer(SOCKS_GRANTED, answer);
-	if (conn_send(c, CLIENT, answer, sizeof(answer)))
+	if (grant(c))
 		tunnel_start(c);
 }
 
@@ -96,6 +101,11 @@ static void request_data(struct conn *c, enum end from, const char *p, size_t n)
 	conn_drop_kept(c, c->in_len);
 	if (!conn_allowed(c, &reason)) {
 		end_with(c, SOCKS_DENIED);
+		return;
+	}
+	if (inspect_wanted(c)) {
+		if (grant(c))
+			inspect_start(c);
 		return;
 	}
 	c->ops = &ops_waiting;

@@ -217,9 +217,10 @@ static void lose(struct egress *g)
 		return;
 	(void)err_set(&g->failure, ERR_SANDBOX_UNAVAILABLE,
 		      "sandglass-proxy ended before it listened");
-	(void)err_hint(&g->failure,
-		       "it needs libuv.so.1 and libcares.so.2 (Debian: apt-get install "
-		       "libuv1 libc-ares2); see `sandglass doctor`");
+	(void)err_hint(
+		&g->failure,
+		"it needs libuv.so.1, libcares.so.2, libssl.so.3 and libcrypto.so.3 (Debian: "
+		"apt-get install libuv1 libc-ares2 libssl3); see `sandglass doctor`");
 }
 
 static bool send_sockets(int ctl, const void *table, size_t bytes, const int *fds, size_t n)

@@ -128,7 +128,8 @@ def starts():
     tap.ok(done.returncode == 125 and b"no arguments" in done.stderr, "start: with arguments it says so", done)
     needed = subprocess.run(["readelf", "-d", program], stdout=subprocess.PIPE, check=True).stdout.decode()
     libs = sorted(x.split("[")[1].split("]")[0].split(".so")[0] for x in needed.split("\n") if "(NEEDED)" in x)
-    tap.ok(SANITIZED or libs == ["libc", "libcares", "libuv"], "start: linked with libuv and c-ares alone", libs)
+    tap.ok(SANITIZED or libs == ["libc", "libcares", "libcrypto", "libssl", "libuv"],
+           "start: linked with libuv, c-ares and OpenSSL alone", libs)
 
 
 def confined(p):

@@ -23,6 +23,7 @@ import time
 from place import ROOT, beside
 
 PUBLIC = "93.184.216.34"  # no class of addresses that rules treat apart
+STORE = "/etc/ssl/certs/ca-certificates.crt"
 PUBLIC6 = "2606:2800:220:1::34"
 HOSTS = {PUBLIC: ["one.test", "two.test", "a.wild.test", "b.wild.test", "denied.test"],
          "10.9.8.7": ["private.test"], "169.254.169.254": ["metadata.test"],
@@ -33,14 +34,15 @@ HOWS = ["dns", "redirect", "http", "connect", "socks", "local"]
 REASONS = ["rule", "default", "port", "denied", "class", "loopback", "host", "synthetic", "sni", "ech",
            "authority", "malformed", "protocol", "limit", "unresolved", "unreached", "method", "path", "push",
            "certificate", "tls", "secret", "ambiguous"]
+CA = struct.Struct("=II2048s")
 EVENT = struct.Struct("=IIIiIIQQ256s46s16s256s2xI4x")
 
-# The child's numbers 3 and 4 are in use here, so that nothing that matters gets them.
-_reserved = [os.open("/dev/null", os.O_RDONLY) for _ in range(2)]
+# The child's numbers 3 to 5 are in use here, so that nothing that matters gets them.
+_reserved = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
 
 
-def enter():
-    """Runs this file again in namespaces of its own, once."""
+def enter(store=None):
+    """Runs this file again in namespaces of its own, once; `store`: the host's authorities there."""
     if os.environ.get("PROXYBOX") == "1":
         return
     flags = ["-n", "-m"] if os.geteuid() == 0 else ["-U", "-r", "-n", "-m"]
@@ -50,6 +52,7 @@ def enter():
               "ip route add local 198.18.0.0/15 dev lo && "
               "{ ip -6 route add local fd53:616e:6467::/96 dev lo || true; } && "
               "mount --bind \"$PROXYBOX_HOSTS\" /etc/hosts && "
+              "{ [ -z \"$PROXYBOX_STORE\" ] || mount --bind \"$PROXYBOX_STORE\" " + STORE + "; } && "
               "mount --bind \"$PROXYBOX_RESOLV\" /etc/resolv.conf && exec \"$@\"")
     top = tempfile.mkdtemp(prefix="sandglass-proxy-test.")
     with open(f"{top}/hosts", "w", encoding="ascii") as f:
@@ -60,7 +63,7 @@ def enter():
     with open(f"{top}/resolv.conf", "w", encoding="ascii") as f:
         f.write("nameserver 127.0.0.9\noptions timeout:1 attempts:1\n")
     env = {**os.environ, "PROXYBOX": "1", "PROXYBOX_HOSTS": f"{top}/hosts",
-           "PROXYBOX_RESOLV": f"{top}/resolv.conf"}
+           "PROXYBOX_RESOLV": f"{top}/resolv.conf", "PROXYBOX_STORE": store or ""}
     status = subprocess.call(["unshare", *flags, "sh", "-c", script, "sh", sys.executable, *sys.argv], env=env)
     shutil.rmtree(top, ignore_errors=True)
     sys.exit(status)
@@ -78,21 +81,31 @@ def encoder():
     return path
 
 
+def sealed(data):
+    fd = os.memfd_create("sealed", os.MFD_ALLOW_SEALING)
+    os.write(fd, data)
+    fcntl.fcntl(fd, 1033, 1 | 2 | 4 | 8)
+    return fd
+
+
 class Proxy:
     encode = None
 
     def __init__(self, *rules, local=(), nofile=None, kinds=tuple(KINDS), read=True, program=None,
-                 leak=(), redirect_ports=()):
-        """Rules: pairs of list and text. Ports of listeners are in self.port."""
+                 leak=(), redirect_ports=(), secrets=()):
+        """Rules: pairs of list and text. Ports of listeners are in self.port. Secrets: rows of name,
+        placeholder, header, value, "plain" or "tls", host."""
         if Proxy.encode is None:
             Proxy.encode = encoder()
         words = [w for rule in rules for w in rule]
         encoded = subprocess.run([Proxy.encode, *words], stdout=subprocess.PIPE, check=True).stdout
-        memfd = os.memfd_create("rules", os.MFD_ALLOW_SEALING)
-        os.write(memfd, encoded)
-        fcntl.fcntl(memfd, 1033, 1 | 2 | 4 | 8)
+        memfd = sealed(encoded)
+        secret_words = [w for row in secrets for w in row]
+        secret_fd = sealed(subprocess.run([Proxy.encode, "secrets", *secret_words], stdout=subprocess.PIPE,
+                                          check=True).stdout) if secrets else os.open("/dev/null", os.O_RDONLY)
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.port, self.events, self.lock, listeners = {}, [], threading.Condition(), []
+        self.over = False
         for kind in kinds:
             if kind == "local":
                 continue
@@ -129,18 +142,19 @@ class Proxy:
         program = program or beside("sandglass-proxy")
 
         self.stderr = tempfile.TemporaryFile()
-        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in (memfd, theirs.fileno())]
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in (memfd, theirs.fileno(), secret_fd)]
 
         def before():  # the descriptors by their numbers
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
+            os.dup2(high[2], 5)
             if nofile:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
 
-        self.process = subprocess.Popen([program], pass_fds=(3, 4, *leak), stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([program], pass_fds=(3, 4, 5, *leak), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=self.stderr, env={},
                                         preexec_fn=before)
-        for fd in (*high, memfd):
+        for fd in (*high, memfd, secret_fd):
             os.close(fd)
         theirs.close()
         try:
@@ -171,7 +185,10 @@ class Proxy:
             except OSError:
                 raw = b""
             with self.lock:
-                if raw:
+                self.over = not raw
+                if len(raw) == CA.size:
+                    self.ca = CA.unpack(raw)[2].split(b"\0")[0].decode()
+                elif raw:
                     self.events.append(decode(raw))
                 self.lock.notify_all()
             if not raw:
@@ -185,6 +202,8 @@ class Proxy:
                 for event in self.events:
                     if test(event):
                         return event
+                if self.over:
+                    return None
                 if not self.lock.wait(max(0, until - time.monotonic())) and time.monotonic() >= until:
                     return None
 

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connections whose requests are looked into. The client's TLS ends here, with a leaf
+ * of the sandbox's own authority for the name that was allowed; what it asks for is
+ * read by the one reader of HTTP there is, judged request by request, and goes up over
+ * a connection of its own (exchange.c), in TLS with a server that has shown who it is.
+ *
+ * There is no tunnel here for anything: what is neither TLS nor HTTP is refused, and
+ * so is another protocol inside of it.
+ */
+#include <string.h>
+
+#include "base/base.h"
+#include "proxy/clienthello.h"
+#include "proxy/proxy.h"
+
+bool inspect_wanted(const struct conn *c)
+{
+	return !c->local && egress_inspects(&c->px->set, &c->host, c->port);
+}
+
+static void deny(struct conn *c, enum egress_reason reason)
+{
+	conn_say(c, EGRESS_DENY, reason, c->rule, NULL);
+	conn_end(c, true);
+}
+
+static void end(struct conn *c, enum end from)
+{
+	(void)from;
+	conn_end(c, true);
+}
+
+static void late(struct conn *c)
+{
+	deny(c, EGRESS_WHY_LIMIT);
+}
+
+/* Handshake: nothing can be read before it is over. */
+static size_t want_none(struct conn *c, enum end from)
+{
+	(void)c;
+	(void)from;
+	return 0;
+}
+
+static void no_data(struct conn *c, enum end from, const char *p, size_t n)
+{
+	(void)from;
+	(void)p;
+	(void)n;
+	conn_end(c, true);
+}
+
+static void secured(struct conn *c, enum end which)
+{
+	(void)which;
+	http_begin(c);
+}
+
+/* It does not take our authority, or speaks no TLS of today; the alert is with it. */
+static void unsecured(struct conn *c, enum end from)
+{
+	(void)from;
+	conn_say(c, EGRESS_DENY, EGRESS_WHY_TLS, c->rule, NULL);
+	conn_end(c, false);
+}
+
+static const struct ops shaking_hands = {
+	.want = want_none,
+	.data = no_data,
+	.eof = end,
+	.broken = unsecured,
+	.late = late,
+	.secured = secured,
+};
+
+static void begin_tls(struct conn *c, const struct hello *hello)
+{
+	struct host asked;
+	struct tls *tls = NULL;
+
+	/*
+	 * A name that differs is another host's. An encrypted one (ECH) leads nowhere: it is
+	 * answered as by a server that has none, and nothing of it goes up.
+	 */
+	if (hello->has_sni && (host_read(hello->sni, hello->sni_len, &asked) != HOST_GOOD ||
+			       strcmp(asked.text, c->host.text) != 0)) {
+		deny(c, hello->has_ech ? EGRESS_WHY_ECH : EGRESS_WHY_SNI);
+		return;
+	}
+	if (c->px->ways)
+		tls = tls_for_client(c->px->ways, c->host.text, c->host.kind != HOST_NAME);
+	if (!tls) {
+		conn_end(c, true);
+		return;
+	}
+	c->secure = true;
+	c->ops = &shaking_hands;
+	(void)conn_secure(c, CLIENT, tls);
+}
+
+static size_t want_first(struct conn *c, enum end from)
+{
+	return from == CLIENT ? MAX_HELLO_BYTES - c->in_len : 0;
+}
+
+static void first_data(struct conn *c, enum end from, const char *p, size_t n)
+{
+	struct hello hello;
+
+	(void)from;
+	if (!conn_keep(c, p, n, MAX_HELLO_BYTES)) {
+		deny(c, EGRESS_WHY_LIMIT);
+		return;
+	}
+	switch (hello_parse((const unsigned char *)c->in, c->in_len, &hello)) {
+	case HELLO_MORE:
+		break;
+	case HELLO_NOT_TLS:
+		http_begin(c);
+		break;
+	case HELLO_BAD:
+		deny(c, EGRESS_WHY_MALFORMED);
+		break;
+	case HELLO_DONE:
+		begin_tls(c, &hello);
+		break;
+	}
+}
+
+static const struct ops first_bytes = {
+	.want = want_first,
+	.data = first_data,
+	.eof = end,
+	.broken = end,
+	.late = late,
+};
+
+void inspect_start(struct conn *c)
+{
+	c->inspected = true;
+	c->ops = &first_bytes;
+	conn_deadline(c, HEAD_MS, false);
+	conn_update(c);
+}
+
+static bool refuse(struct conn *c, const struct http_head *h, enum egress_reason reason, int rule,
+		   const char *what)
+{
+	conn_say_request(c, &(struct request_said){.kind = EGRESS_DENY,
+						   .reason = reason,
+						   .rule = rule,
+						   .method = h->method,
+						   .target = h->path});
+	answer_refused(c, reason, rule, what);
+	return false;
+}
+
+static const char *what_was_refused(enum egress_reason reason)
+{
+	switch ((unsigned int)reason) {
+	case EGRESS_WHY_METHOD:
+		return "no rule allows this method";
+	case EGRESS_WHY_PATH:
+		return "no rule allows this path";
+	case EGRESS_WHY_PUSH:
+		return "git may not write there";
+	default:
+		return "the request is not allowed";
+	}
+}
+
+bool inspect_request(struct conn *c, const struct http_head *h)
+{
+	struct http_text target = h->path;
+
+	if (!c->inspected && !inspect_wanted(c))
+		return true;
+	if (h->websocket)
+		return refuse(c, h, EGRESS_WHY_PROTOCOL, c->rule,
+			      "WebSocket is not carried where requests are inspected");
+	/* What http_request_write() makes of an empty one, with or without a query. */
+	bool whole = target.n == 0 && http_text_is(h->method, "OPTIONS");
+	char slashed[MAX_TARGET_BYTES + 1];
+	if (whole) {
+		target = (struct http_text){"*", 1};
+	} else if (target.n == 0 || (target.p[0] != '/' && target.p[0] != '*')) {
+		slashed[0] = '/';
+		memcpy(slashed + 1, target.p, target.n);
+		target = (struct http_text){slashed, target.n + 1};
+	}
+	struct egress_verdict v = egress_match_request(&c->px->set, &c->host, c->port, h->method.p,
+						       h->method.n, target.p, target.n);
+	if (!v.allow)
+		return refuse(c, h, v.reason, v.rule, what_was_refused(v.reason));
+	if (v.rule >= 0)
+		c->rule = v.rule;
+	return true;
+}
+
+bool inspect_secrets(struct conn *c, struct http_head *h)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < h->count; i++) {
+		struct http_field *f = &h->fields[i];
+		const struct egress_secret *s =
+			egress_secret_replace(&c->px->secrets, &c->host, c->port, c->secure,
+					      f->name.p, f->name.n, f->value.p, f->value.n);
+		if (!s)
+			continue;
+		f->value = (struct http_text){s->value, strlen(s->value)};
+		any = true;
+	}
+	return any;
+}
