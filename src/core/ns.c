@@ -85,10 +85,17 @@ static void set_up_net(void)
 	(void)close(fd);
 }
 
-/* In our own network namespace a low port means nothing: let servers have them. */
-static void open_low_ports(void)
+/*
+ * In our own network namespace a low port means nothing: let servers have them. An echo reaches
+ * nobody but itself: let the command send one without a privilege (icmp(7), ping_group_range).
+ */
+static void open_net(const struct core *c)
 {
+	char range[32];
+
 	(void)file_write_text("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+	(void)snprintf(range, sizeof(range), "%u %u", c->p->n.gid, c->p->n.gid);
+	(void)file_write_text("/proc/sys/net/ipv4/ping_group_range", range);
 }
 
 static int make_net(void *arg)
@@ -132,7 +139,7 @@ void ns_end_net(struct core *c)
 	int status = 0;
 
 	if (c->net_maker < 0) {
-		open_low_ports();
+		open_net(c);
 		return;
 	}
 	if (RETRY_EINTR(waitpid(c->net_maker, &status, 0)) < 0 || status != 0)
@@ -140,7 +147,7 @@ void ns_end_net(struct core *c)
 	if (setns(c->net_fd, CLONE_NEWNET) < 0)
 		core_die(STAGE_NET, errno, "enter the network namespace");
 	(void)close(c->net_fd);
-	open_low_ports();
+	open_net(c);
 }
 
 void ns_begin_names(void)
