@@ -65,6 +65,31 @@ static void fuzz_chunks(const char *p, size_t n, bool response)
 	FUZZ_CHECK(n == 0 || (v == w && used == at));
 }
 
+/* What a host under inspection is asked: written out, it says the same to the same reader. */
+static void fuzz_origin(const char *p, size_t n)
+{
+	static struct http_head h;
+	static struct http_head again;
+	struct http_bad bad;
+	AUTO_BUF out = BUF_INIT(4 * MAX_HEAD_BYTES);
+
+	if (http_origin_parse(p, n, 443, &h, &bad) != HTTP_DONE)
+		return;
+	check_head(&h, p, n);
+	within(h.path, p, n);
+	FUZZ_CHECK(h.form == HTTP_FORM_ORIGIN && h.path.n && h.port);
+	FUZZ_CHECK(h.path.p[0] == '/' || (h.path.n == 1 && h.path.p[0] == '*'));
+	FUZZ_CHECK(h.host.n || h.minor == 0);
+	http_request_write(&h, "a.test", &out);
+	FUZZ_CHECK(!out.failed);
+	if (http_origin_parse(out.p, out.n, 443, &again, &bad) != HTTP_DONE) {
+		FUZZ_CHECK(bad.status == 431);
+		return;
+	}
+	FUZZ_CHECK(again.body == h.body && again.length == h.length && again.bytes == out.n);
+	FUZZ_CHECK(again.path.n == h.path.n && memcmp(again.path.p, h.path.p, h.path.n) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct http_head h;
@@ -83,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (v == HTTP_BAD)
 		FUZZ_CHECK(bad.why && bad.status >= 400 && bad.status < 600);
+	fuzz_origin(p, size);
 	if (http_response_parse(p, size, false, &h, &bad) == HTTP_DONE) {
 		check_head(&h, p, size);
 		fuzz_chunks(p + h.bytes, size - h.bytes, true);

@@ -77,32 +77,39 @@ static bool ours(const struct http_head *h, const char *p, size_t n, size_t *ret
 	return false;
 }
 
+static void beside(const struct http_head *h, const char *p, size_t end)
+{
+	struct seen seen = {.p = p};
+	llhttp_settings_t settings;
+	llhttp_t parser;
+
+	llhttp_settings_init(&settings);
+	settings.on_header_field = on_field;
+	settings.on_header_value_complete = on_value;
+	settings.on_body = on_body;
+	settings.on_message_complete = on_complete;
+	llhttp_init(&parser, HTTP_REQUEST, &settings);
+	parser.data = &seen;
+	enum llhttp_errno rc = llhttp_execute(&parser, p, end);
+	FUZZ_CHECK(rc == HPE_PAUSED || rc == HPE_PAUSED_UPGRADE);
+	FUZZ_CHECK(seen.complete && seen.fields == h->count);
+	FUZZ_CHECK(h->body != HTTP_BODY_LENGTH || seen.body == h->length);
+	FUZZ_CHECK(!!parser.upgrade == (h->upgrade || h->form == HTTP_FORM_CONNECT));
+	FUZZ_CHECK(parser.http_minor == h->minor);
+	FUZZ_CHECK(llhttp_get_error_pos(&parser) >= p + end - 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct http_head h;
 	struct http_bad bad;
 	size_t end = 0;
 	char *p = fuzz_string(data, size);
-	struct seen seen = {.p = p};
-	llhttp_settings_t settings;
-	llhttp_t parser;
 
-	if (http_request_parse(p, size, &h, &bad) == HTTP_DONE && ours(&h, p, size, &end)) {
-		llhttp_settings_init(&settings);
-		settings.on_header_field = on_field;
-		settings.on_header_value_complete = on_value;
-		settings.on_body = on_body;
-		settings.on_message_complete = on_complete;
-		llhttp_init(&parser, HTTP_REQUEST, &settings);
-		parser.data = &seen;
-		enum llhttp_errno rc = llhttp_execute(&parser, p, end);
-		FUZZ_CHECK(rc == HPE_PAUSED || rc == HPE_PAUSED_UPGRADE);
-		FUZZ_CHECK(seen.complete && seen.fields == h.count);
-		FUZZ_CHECK(h.body != HTTP_BODY_LENGTH || seen.body == h.length);
-		FUZZ_CHECK(!!parser.upgrade == (h.upgrade || h.form == HTTP_FORM_CONNECT));
-		FUZZ_CHECK(parser.http_minor == h.minor);
-		FUZZ_CHECK(llhttp_get_error_pos(&parser) >= p + end - 1);
-	}
+	if (http_request_parse(p, size, &h, &bad) == HTTP_DONE && ours(&h, p, size, &end))
+		beside(&h, p, end);
+	if (http_origin_parse(p, size, 443, &h, &bad) == HTTP_DONE && ours(&h, p, size, &end))
+		beside(&h, p, end);
 	free(p);
 	return 0;
 }
