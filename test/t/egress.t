@@ -489,6 +489,25 @@ def fails_closed(box):
             "isolation landlock: refused", done)
 
 
+def without_redirect(box):
+    """A kernel without nftables: the proxies alone, and the result says so."""
+    shim = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "shim.py"),
+            "EPROTONOSUPPORT", "socket-netfilter", "--"]
+
+    def attempt(script):
+        box.world.forget()
+        done = box.place.run([*shim, SANDGLASS, "run", "--json", *allow("allowed.test:80"), "-c", script])
+        return json.loads(done.out) if done.out.startswith("{") else {"stdout": {"text": ""}}, done
+    result, done = attempt(CURL + "http://allowed.test/; " + CURL + "http://other.test/")
+    box.row("sandbox" in result and "network-redirect" in result["sandbox"]["not_enforced"] and
+            f"reached {ALLOWED} 80\n" in result["stdout"]["text"] and denied(result, "other.test:80") and
+            not worlds.reached(box.world, OTHER), "without nftables: the proxy variables lead to it, and no further",
+            done)
+    result, done = attempt(NO_VARIABLES + "python3 connect.py allowed.test:80 " + f"{ALLOWED}:80 {OTHER}:80")
+    box.row(result["stdout"]["text"].count("failed") == 3 and not worlds.reached(box.world),
+            "without nftables: nothing goes any other way", done)
+
+
 def many(box):
     """Calls side by side have each their own."""
     results = [None] * 12
@@ -641,7 +660,7 @@ def keeps(pid, session):
 
 
 PARTS = [closed, transparent, refused, denials, names, addresses, local, proxies, others, killed,
-         gone, fails_closed, many, audited, terminal,
+         gone, fails_closed, without_redirect, many, audited, terminal,
          session]
 
 
