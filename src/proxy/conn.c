@@ -21,6 +21,8 @@
 #define ROUNDS_TLS 64 /* of a record at most, which is 16 KiB */
 #define SMALL_READ 4096u
 #define TLS_ROOM (MAX_RELAY_BYTES / 2) /* of px->scratch for plain text; behind it what is read */
+/* A record and its head (RFC 8446, 5.2): what is read may have to wait until it is wanted. */
+#define TLS_READ ((size_t)16384 + 256 + 5)
 
 struct poller {
 	uv_poll_t poll;
@@ -176,6 +178,7 @@ void conn_end(struct conn *c, bool reset)
 		return;
 	c->gone = true;
 	conn_closed(c);
+	c->px->secure -= c->secure;
 	dial_cancel(c);
 	exchange_free(c->exchange);
 	c->exchange = NULL;
@@ -419,7 +422,7 @@ static bool feed_tls(struct conn *c, enum end which)
 {
 	struct side *s = &c->side[which];
 	char *raw = c->px->scratch + TLS_ROOM;
-	size_t room = c->px->kept < MAX_KEPT_BYTES_SOFT ? MAX_RELAY_BYTES - TLS_ROOM : SMALL_READ;
+	size_t room = c->px->kept < MAX_KEPT_BYTES_SOFT ? TLS_READ : SMALL_READ;
 
 	ssize_t n = RETRY_EINTR(recv(s->fd, raw, room, MSG_DONTWAIT));
 	if (n < 0 && errno == EAGAIN)

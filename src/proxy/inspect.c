@@ -89,6 +89,10 @@ static void begin_tls(struct conn *c, const struct hello *hello)
 		deny(c, hello->has_ech ? EGRESS_WHY_ECH : EGRESS_WHY_SNI);
 		return;
 	}
+	if (c->px->secure >= MAX_INSPECTED) {
+		deny(c, EGRESS_WHY_LIMIT);
+		return;
+	}
 	if (c->px->ways)
 		tls = tls_for_client(c->px->ways, c->host.text, c->host.kind != HOST_NAME);
 	if (!tls) {
@@ -96,6 +100,7 @@ static void begin_tls(struct conn *c, const struct hello *hello)
 		return;
 	}
 	c->secure = true;
+	c->px->secure++;
 	c->ops = &shaking_hands;
 	(void)conn_secure(c, CLIENT, tls);
 }

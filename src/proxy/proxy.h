@@ -21,6 +21,8 @@
 
 /* Connections at once, of all kinds; each has two descriptors. */
 #define MAX_CONNECTIONS 16384u
+/* Of these with inspected TLS, at 30 KiB and more on each leg. */
+#define MAX_INSPECTED 2048u
 /* Read in one call, and at most kept for a peer that does not take it. */
 #define MAX_RELAY_BYTES ((size_t)256 * 1024)
 /* Kept for all slow peers together; above it reads become small. */
@@ -49,6 +51,7 @@ struct proxy {
 	struct resolver *resolver;
 	struct conn *first; /* all connections */
 	size_t connections, most;
+	size_t secure;              /* of them with inspected TLS */
 	bool redirects, redirects6; /* there is a transparent path, for IPv6 too */
 	size_t kept;                /* bytes in all struct side.out */
 	size_t held;                /* room in all struct conn.in */

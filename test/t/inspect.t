@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import os
+import resource
 import shutil
 import socket
 import ssl
@@ -27,10 +28,12 @@ import pki  # noqa: E402
 import proxybox as box  # noqa: E402
 import tap  # noqa: E402
 from malformed import MALFORMED, filled  # noqa: E402
+from place import SANITIZED  # noqa: E402
 
 PORTS = {"one": 443, "wrong": 8444, "expired": 8445, "stranger": 8446, "self": 8447}
 PLAIN = 8080
-BIG = 3 << 20
+BIG = 1 << 20
+LIMIT = 2048  # MAX_INSPECTED
 
 
 # --- servers ---
@@ -591,6 +594,51 @@ def many(p):
     tap.ok(not bad and files() <= before, "many at once: all right, no descriptor left", bad, before, files())
 
 
+def limit():
+    """Connections whose TLS is inspected, at the limit and one more; what one of them costs."""
+    def memory():
+        with open(f"/proc/{p.process.pid}/smaps_rollup", encoding="ascii") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("Rss:"))
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most < 2 * LIMIT + 1000:
+        tap.skip("limit: connections at once", f"nofile {2 * LIMIT + 1000}, here {most}")
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    p = box.Proxy(("allow", "one.test"), ("inspect", "one.test"))
+    first = hello_with_ech("one.test", False)
+    held, before = [], memory()
+    for _ in range(LIMIT):
+        s = lead(p, "socks")
+        s.sendall(first)
+        held.append(s)
+    got = [s.recv(1) for s in held]
+    each = (memory() - before) // LIMIT
+    tap.ok(got == [b"\x16"] * LIMIT, f"limit: {LIMIT} connections at once", len(got))
+    tap.ok(each <= 100, f"limit: {each} KiB each", each)
+    s = lead(p, "connect")
+    s.sendall(first)
+    try:
+        got = s.recv(1)
+    except ConnectionResetError:
+        got = b""
+    event = p.wait(lambda e: e["kind"] == "deny")
+    tap.ok(got == b"" and event and event["reason"] == "limit", "limit: one more is refused", got, event)
+    for s in held:
+        s.close()
+    until = time.monotonic() + 20
+    got = b""
+    while got != b"\x16" and time.monotonic() < until:
+        s = lead(p, "connect")
+        s.sendall(first)
+        try:
+            got = s.recv(1)
+        except ConnectionResetError:
+            got = b""
+        s.close()
+    tap.ok(got == b"\x16", "limit: afterwards it serves", got)
+    p.stop()
+
+
 def refused_start(p):
     """Rules without inspection have no authority; with it, but without the host's, nothing starts."""
     q = box.Proxy(("allow", "one.test"))
@@ -629,6 +677,8 @@ def main():
     tap.ok(p.stop() == 0 and p.said() == "", "ends in order, with nothing to say", p.said())
     # A proxy of its own, at the same ports of the transparent path.
     tap.attempt("secrets", secrets, web, plain_server)
+    if not SANITIZED:
+        tap.attempt("limit", limit)
     return tap.done()
 
 
