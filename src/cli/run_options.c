@@ -13,7 +13,7 @@
 #include "policy/network.h"
 
 #define AT(field) offsetof(struct request, field)
-#define LATER_INSPECTION "inspection of connections"
+#define LATER_SESSION_SECRETS "secrets of one call of a session"
 #define LATER_PUBLISH "ports of a sandbox"
 #define LATER_RULES "rules and approvals"
 #define LATER_TIERS "other kernels and tiers"
@@ -193,10 +193,14 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 		.help = "open this port of the host's 127.0.0.1, same port"                     \
 	}
 
-#define OPTS_NETWORK_LATER                                                    \
-	{.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH},        \
-	{                                                                     \
-		.name = "secret", .kind = OPT_LIST, .later = LATER_INSPECTION \
+#define OPTS_NETWORK_LATER                                                                 \
+	{.name = "secret",                                                                 \
+	 .kind = OPT_LIST,                                                                 \
+	 .off = AT(secret),                                                                \
+	 .arg = "NAME",                                                                    \
+	 .help = "of the policy's secrets only those named so; all of them without this"}, \
+	{                                                                                  \
+		.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH                \
 	}
 
 #define OF_SESSION(option)                                                                  \
@@ -209,7 +213,7 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 	OF_SESSION("allow-host"), OF_SESSION("deny-host"), OF_SESSION("allow-local"), \
 		{.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH},        \
 	{                                                                             \
-		.name = "secret", .kind = OPT_LIST, .later = LATER_INSPECTION         \
+		.name = "secret", .kind = OPT_LIST, .later = LATER_SESSION_SECRETS    \
 	}
 
 static const struct opt options[] = {

@@ -31,7 +31,7 @@
 #define MAX_PLAN_MOUNTS 5632u     /* 512, 4,096 pins, 1,024 for masks; fs.mount-max is 100,000 */
 #define MAX_PLAN_STRINGS 2097152u /* argv or environment entries */
 #define MAX_PLAN_PATH 4096u       /* PATH_MAX, its NUL included */
-#define MAX_PLAN_FILE 65536u      /* content of one made file */
+#define MAX_PLAN_FILE (1u << 20)  /* content of one made file: at most a store of certificates */
 #define MAX_PLAN_CGROUPS 8u
 #define MAX_PLAN_PORTS 64u      /* of the host's loopback */
 #define MAX_PLAN_PREFIXES 1024u /* of addresses that are reached by their number */

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/term.h"
+#include "policy/secret.h"
 
 #define NAME_TEXT 256
 #define PROXY_URL "http://" EGRESS_ADDRESS4 ":3128"
@@ -139,6 +140,50 @@ static int add_proxies(struct environment *env, const struct request *req, struc
 	return 0;
 }
 
+/*
+ * The certificates that programs are to believe under inspection: each library has a
+ * variable of its own. That of node adds to its own roots, and reading it takes time.
+ */
+static int add_authorities(struct environment *env, const struct request *req, struct err *e)
+{
+	static const char *const names[] = {"SSL_CERT_FILE",      "CURL_CA_BUNDLE",
+					    "REQUESTS_CA_BUNDLE", "PIP_CERT",
+					    "GIT_SSL_CAINFO",     "CARGO_HTTP_CAINFO",
+					    "AWS_CA_BUNDLE",      "NIX_SSL_CERT_FILE",
+					    "HTTPLIB2_CA_CERTS"};
+	static const char *const alone[] = {"NODE_EXTRA_CA_CERTS", "DENO_CERT"};
+
+	if (!egress_set_opens(&req->egress) || !egress_set_inspects(&req->egress))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (set(env, names[i], AUTHORITIES_FILE, e) < 0)
+			return -1;
+	for (size_t i = 0; i < ARRAY_LEN(alone); i++)
+		if (set(env, alone[i], AUTHORITY_FILE, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* Placeholders, above whatever else goes by that name. */
+static int add_secrets(struct environment *env, const struct request *req, const char *session,
+		       struct err *e)
+{
+	const struct secret_rule *v[MAX_EGRESS_SECRETS];
+	char placeholder[SECRET_PLACEHOLDER_TEXT];
+	size_t n = 0;
+
+	if (secrets_chosen(req, v, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		AUTO_BUF name = BUF_INIT(NAME_TEXT);
+		secret_variable(v[i], &name);
+		secret_placeholder(session, v[i]->name, placeholder);
+		if (set(env, buf_cstr(&name), placeholder, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static bool is_name(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -226,9 +271,12 @@ int environment_build(struct environment *env, const struct request *req, const 
 		return -1;
 	if (req->mode != MODE_FULL_ACCESS && add_roots(env, who, e) < 0)
 		return -1;
-	if (req->mode != MODE_FULL_ACCESS && add_proxies(env, req, e) < 0)
+	if (req->mode != MODE_FULL_ACCESS &&
+	    (add_proxies(env, req, e) < 0 || add_authorities(env, req, e) < 0))
 		return -1;
 	if (add_all_named(env, req, who, e) < 0)
+		return -1;
+	if (req->mode != MODE_FULL_ACCESS && add_secrets(env, req, session, e) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
 		const char *value = values[i];

@@ -17,6 +17,13 @@ struct environment {
 	size_t n;
 };
 
+/*
+ * Under inspection: the host's certificates and the session's own, and that one alone.
+ * The first is where Debian and its like look anyway.
+ */
+#define AUTHORITIES_FILE "/etc/ssl/certs/ca-certificates.crt"
+#define AUTHORITY_FILE "/etc/ssl/certs/sandglass-ca.pem"
+
 /* `root` is AGENT_ROOT as it is seen inside. */
 NODISCARD int environment_build(struct environment *env, const struct request *req,
 				const struct caller *who, const char *root, const char *session,

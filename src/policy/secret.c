@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/base64.h"
 #include "base/nearest.h"
+#include "base/sha256.h"
 #include "policy/environment.h"
 
 #define VALUE "{value}"
@@ -167,6 +168,18 @@ void secret_variable(const struct secret_rule *s, struct buf *ret)
 					    : *p >= 'a' && *p <= 'z' ? (char)(*p & ~0x20)
 								     : *p);
 	}
+}
+
+void secret_placeholder(const char *session, const char *name, char ret[SECRET_PLACEHOLDER_TEXT])
+{
+	char text[MAX_SECRET_NAME + 128];
+	unsigned char digest[SHA256_BYTES];
+
+	int len = snprintf(text, sizeof(text), "placeholder %.48s %.64s", session, name);
+	sha256(text, (size_t)len, digest);
+	len = snprintf(ret, SECRET_PLACEHOLDER_TEXT, "sandglass-%.64s-", name);
+	for (size_t i = 0; i < 16; i++)
+		(void)snprintf(ret + len + 2 * i, 3, "%02x", digest[i]);
 }
 
 static const struct secret_rule *find_named(const struct request *req, const char *name,

@@ -20,6 +20,13 @@ NODISCARD int secret_check_text(enum secret_text what, const char *text, struct 
 /* All of a secret. */
 NODISCARD int secret_check(const struct secret_rule *s, struct err *e);
 
+/*
+ * "sandglass-NAME-" and 32 hexadecimal digits: the same for all calls of a session (its
+ * id), of another one it is another.
+ */
+#define SECRET_PLACEHOLDER_TEXT (MAX_SECRET_NAME + 48)
+void secret_placeholder(const char *session, const char *name, char ret[SECRET_PLACEHOLDER_TEXT]);
+
 /* The variable that holds its placeholder: `variable`, that of `env:`, or the name in capitals. */
 void secret_variable(const struct secret_rule *s, struct buf *ret);
 

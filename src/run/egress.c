@@ -17,9 +17,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "egress/secret.h"
 #include "run/beside.h"
 
-#define FD_SAFE (EGRESS_FD_CONTROL + 3) /* ours stay above the numbers that it is given */
+#define FD_SAFE (EGRESS_FD_SECRETS + 3) /* ours stay above the numbers that it is given */
 #define LAST_WORDS_MS 500u              /* after the end of a call */
 #define MAX_STEP_EVENTS 64              /* then others have their turn */
 #define FIRST_ROWS 8u
@@ -64,7 +65,7 @@ static int write_set(int fd, const struct egress_set *set, struct err *e)
 	return 0;
 }
 
-static int add_fds(posix_spawn_file_actions_t *acts, int set, int ctl)
+static int add_fds(posix_spawn_file_actions_t *acts, int set, int ctl, int secrets)
 {
 	int rc = posix_spawn_file_actions_addopen(acts, 0, "/dev/null", O_RDWR, 0);
 
@@ -78,11 +79,15 @@ static int add_fds(posix_spawn_file_actions_t *acts, int set, int ctl)
 		rc = posix_spawn_file_actions_adddup2(acts, set, EGRESS_FD_SET);
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(acts, ctl, EGRESS_FD_CONTROL);
+	/* In any case: a descriptor of our caller's could stand there. */
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(acts, secrets < 0 ? 0 : secrets,
+						      EGRESS_FD_SECRETS);
 	return rc;
 }
 
 /* In a session of its own: no key of the caller's terminal is for it. */
-static int spawn_proxy(struct egress *g, int set, int ctl, struct err *e)
+static int spawn_proxy(struct egress *g, int set, int ctl, int secrets, struct err *e)
 {
 	char *argv[] = {(char *)(uintptr_t) "sandglass-proxy", NULL};
 	char *envp[] = {NULL};
@@ -106,7 +111,7 @@ static int spawn_proxy(struct egress *g, int set, int ctl, struct err *e)
 						      POSIX_SPAWN_SETSID);
 	(void)posix_spawnattr_setsigdefault(&attr, &all);
 	(void)posix_spawnattr_setsigmask(&attr, &none);
-	int rc = add_fds(&acts, set, ctl);
+	int rc = add_fds(&acts, set, ctl, secrets);
 	if (rc == 0)
 		rc = posix_spawn(&g->pid, path, &acts, &attr, argv, envp);
 	(void)posix_spawnattr_destroy(&attr);
@@ -183,7 +188,7 @@ bool egress_receive(int fd, struct report *ret, int *ret_fds, size_t *ret_n)
 	return false;
 }
 
-int egress_begin(struct egress *g, const struct egress_set *set, struct err *e)
+int egress_begin(struct egress *g, const struct egress_set *set, int secrets, struct err *e)
 {
 	int pair[2];
 
@@ -197,7 +202,7 @@ int egress_begin(struct egress *g, const struct egress_set *set, struct err *e)
 	AUTO_FD int theirs = high(pair[1]);
 	if (mine < 0 || theirs < 0)
 		return err_sys(e, "descriptors");
-	if (spawn_proxy(g, fd, theirs, e) < 0)
+	if (spawn_proxy(g, fd, theirs, secrets, e) < 0)
 		return -1;
 	g->ctl = TAKE_FD(mine);
 	g->ready_ms = clock_deadline(clock_mono_ms(), EGRESS_READY_MS);
@@ -339,20 +344,36 @@ void egress_note(struct egress *g, const struct egress_event *v)
 	}
 }
 
+static void take_authority(struct egress *g, const struct egress_ca *ca)
+{
+	if (g->authority || ca->magic != EGRESS_CA_MAGIC || ca->n == 0 ||
+	    ca->n >= sizeof(ca->pem) || strnlen(ca->pem, sizeof(ca->pem)) != ca->n)
+		return;
+	g->authority = strdup(ca->pem);
+}
+
 /* Whether there was one. */
 static bool take_one(struct egress *g, bool *ret_ready)
 {
-	struct egress_event v;
+	union {
+		struct egress_event v;
+		struct egress_ca ca;
+	} got;
 
-	ssize_t n = RETRY_EINTR(recv(g->ctl, &v, sizeof(v), MSG_DONTWAIT | MSG_TRUNC));
+	ssize_t n = RETRY_EINTR(recv(g->ctl, &got, sizeof(got), MSG_DONTWAIT | MSG_TRUNC));
 	if (n < 0 && errno == EAGAIN)
 		return false;
 	if (n <= 0) {
 		lose(g);
 		return false;
 	}
-	if (n != sizeof(v))
+	if (n == sizeof(got.ca)) {
+		take_authority(g, &got.ca);
 		return true;
+	}
+	if (n != sizeof(got.v))
+		return true;
+	struct egress_event v = got.v;
 	if (v.kind == EGRESS_READY && g->ready_ms != LIMIT_NONE) {
 		g->ready_ms = LIMIT_NONE;
 		*ret_ready = true;
@@ -368,6 +389,23 @@ bool egress_step(struct egress *g)
 	for (int i = 0; i < MAX_STEP_EVENTS && g->ctl >= 0 && take_one(g, &ready); i++)
 		;
 	return ready;
+}
+
+int egress_await_authority(struct egress *g, struct err *e)
+{
+	if (!egress_set_inspects(g->set))
+		return 0;
+	while (!g->authority && g->ctl >= 0 && !egress_has_failed(g, clock_mono_ms())) {
+		struct pollfd fd = {.fd = g->ctl, .events = POLLIN};
+		if (poll(&fd, 1, clock_poll_timeout(clock_mono_ms(), g->ready_ms)) > 0)
+			(void)take_one(g, &(bool){false});
+	}
+	if (g->authority)
+		return 0;
+	*e = g->failure;
+	return e->code == ERR_NONE ? err_set(e, ERR_SANDBOX_UNAVAILABLE,
+					     "sandglass-proxy made no certificate for inspection")
+				   : -1;
 }
 
 bool egress_has_failed(struct egress *g, uint64_t now_ms)
@@ -410,6 +448,8 @@ void egress_finish(struct egress *g)
 
 void egress_release(struct egress *g)
 {
+	free(g->authority);
+	g->authority = NULL;
 	free(g->denied.v);
 	free(g->allowed.v);
 	g->denied = g->allowed = (struct egress_rows){.v = NULL};

@@ -47,6 +47,7 @@ struct egress {
 	struct err failure; /* ERR_NONE: none */
 	uint64_t up, down;  /* bytes out of and into the sandbox */
 	struct egress_rows denied, allowed;
+	char *authority; /* under inspection: the certificate of the proxy's own, PEM; NULL: not yet */
 	/* Gets each event instead of the two lists; NULL: they are kept. */
 	void (*tell)(void *self, const struct egress_event *v);
 	void *self;
@@ -64,9 +65,13 @@ bool egress_receive(int fd, struct report *ret, int *ret_fds, size_t *ret_n);
 
 /*
  * Starts the proxy; it gets ready while the sandbox is built. `set` must live as long.
+ * `secrets`: of secrets_file(), -1: none; it stays the caller's.
  * SANDBOX_UNAVAILABLE: it is not there or does not start.
  */
-NODISCARD int egress_begin(struct egress *g, const struct egress_set *set, struct err *e);
+NODISCARD int egress_begin(struct egress *g, const struct egress_set *set, int secrets,
+			   struct err *e);
+/* Waits for g->authority, where rules ask for inspection. SANDBOX_UNAVAILABLE: it does not come. */
+NODISCARD int egress_await_authority(struct egress *g, struct err *e);
 
 /* Of a report with sockets: hands them on, and closes them. The last one has none. */
 void egress_hand_on(struct egress *g, const struct report *r, const int *fds, size_t n);

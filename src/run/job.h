@@ -24,6 +24,7 @@
 #include "run/guard.h"
 #include "run/missed.h"
 #include "run/policy.h"
+#include "run/secrets.h"
 #include "run/stdio.h"
 
 struct outcome {
@@ -71,6 +72,7 @@ struct job {
 	uint32_t session_uid;
 	struct guard *guard;                /* NULL: nothing to guard */
 	struct egress egress;               /* with PLAN_EGRESS */
+	struct secret_values secrets;       /* of a call that can reach something */
 	const struct plan_prefix *prefixes; /* owned */
 	struct super *super;                /* between job_start() and its end */
 	struct outcome out;

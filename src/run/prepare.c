@@ -23,6 +23,7 @@
 #include "policy/look.h"
 #include "policy/network.h"
 #include "policy/viewcache.h"
+#include "run/authority.h"
 #include "run/job.h"
 #include "run/session.h"
 #include "run/sockets.h"
@@ -481,6 +482,14 @@ static int decide_view(struct job *j, struct err *e)
 	return 0;
 }
 
+/* The proxy has made its own while the view was worked out. */
+static int add_authority(struct job *j, struct err *e)
+{
+	if (job_has_egress(j) && egress_await_authority(&j->egress, e) < 0)
+		return -1;
+	return j->egress.authority ? authority_add(&j->view, j->egress.authority, e) : 0;
+}
+
 int job_guard(struct job *j, struct err *e)
 {
 	struct guard_order o = {.req = j->req,
@@ -551,6 +560,12 @@ static int decide_egress(struct job *j, struct err *e)
 		(void)err_set(e, ERR_SANDBOX_UNAVAILABLE,
 			      "isolation `landlock` cannot open the network for some hosts only");
 		return err_hint(e, "take the network rules away, or use isolation `namespace`");
+	}
+	if (j->in && egress_set_inspects(&j->req->egress)) {
+		(void)err_set(e, ERR_UNSUPPORTED,
+			      "not in this version: inspection, rules about requests, push "
+			      "grants and secrets in sessions");
+		return err_hint(e, "sandglass run has them");
 	}
 	if (j->in) /* the session's keeper sees to it */
 		return 0;
@@ -623,6 +638,9 @@ int job_begin(struct job *j, struct err *e)
 		return -1;
 	if (decide_names(j, e) < 0)
 		return -1;
+	if (!bare && egress_set_opens(&j->req->egress) &&
+	    secrets_fetch(j->req, &j->who, j->session, &j->secrets, e) < 0)
+		return -1;
 	if (bare) {
 		j->plan.n.flags |= PLAN_BARE;
 		j->runs_as = "caller";
@@ -650,7 +668,7 @@ int job_prepare(struct job *j, struct err *e)
 {
 	bool bare = j->req->mode == MODE_FULL_ACCESS;
 
-	if (!bare && decide_view(j, e) < 0)
+	if (!bare && (decide_view(j, e) < 0 || add_authority(j, e) < 0))
 		return -1;
 	if (j->io.way[0] == STDIO_FILE) {
 		j->plan.n.flags |= PLAN_STDIN_FILE;
@@ -690,6 +708,7 @@ static void release_attempt(struct job *j)
 	agentroot_remove(&j->root);
 	environment_release(&j->env);
 	egress_release(&j->egress);
+	secrets_release(&j->secrets);
 	free((void *)(uintptr_t)j->prefixes);
 	j->prefixes = NULL;
 	capture_release(&j->capture[0]);

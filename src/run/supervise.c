@@ -682,6 +682,18 @@ static int reserve_low(void)
 	return fd < 0 ? -1 : close(fd);
 }
 
+static int begin_egress(struct job *j, struct err *e)
+{
+	AUTO_FD int secrets = -1;
+
+	if (j->secrets.n) {
+		secrets = secrets_file(&j->secrets.rendered, e);
+		if (secrets < 0)
+			return -1;
+	}
+	return egress_begin(&j->egress, &j->req->egress, secrets, e);
+}
+
 static int start(struct super *s, struct err *e)
 {
 	struct job *j = s->j;
@@ -710,7 +722,7 @@ static int start(struct super *s, struct err *e)
 		return err_sys(e, "descriptors");
 	if (j->uid_fd >= 0)
 		j->uid_fd = high(j->uid_fd);
-	if (job_has_egress(j) && egress_begin(&j->egress, &j->req->egress, e) < 0)
+	if (job_has_egress(j) && begin_egress(j, e) < 0)
 		return -1;
 	if (spawn_core(s, theirs, e) < 0)
 		return -1;

@@ -250,7 +250,7 @@ int session_egress_ready(struct session_egress *s, const struct layers *l, struc
 	if (!egress_set_opens(&s->set) || session_egress_fd(s) >= 0)
 		return 0;
 	session_egress_end(s);
-	if (egress_begin(&s->out, &s->set, e) < 0)
+	if (egress_begin(&s->out, &s->set, -1, e) < 0)
 		return -1;
 	s->began = true;
 	s->out.tell = hear;

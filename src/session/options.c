@@ -67,6 +67,8 @@ int options_put(const struct request *req, const struct caller *who, struct buf 
 		put(out, "deny-host", req->deny_host.v[i]);
 	for (size_t i = 0; i < req->allow_local.n; i++)
 		put(out, "allow-local", req->allow_local.v[i]);
+	for (size_t i = 0; i < req->secret.n; i++)
+		put(out, "secret", req->secret.v[i]);
 	put_number(out, "timeout", req->wall_ms, "ms");
 	put_number(out, "grace", req->grace_ms, "ms");
 	put_number(out, "cpu-time", req->cpu_ms, "ms");

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's own store is left as it is; programs inside look at a copy.
+ */
+#include "run/authority.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "policy/environment.h"
+
+/* Where Debian, Fedora, openSUSE and Alpine keep theirs; the proxy looks at the same ones. */
+static const char *const stores[] = {"/etc/ssl/certs/ca-certificates.crt",
+				     "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+				     "/etc/ssl/cert.pem"};
+
+static int read_store(const char *path, struct buf *ret, struct err *e)
+{
+	struct stat st;
+
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	if (st.st_size > (off_t)MAX_AUTHORITIES_BYTES ||
+	    buf_reserve(ret, (size_t)st.st_size + 4096) < 0)
+		return err_set(e, ERR_SANDBOX_UNAVAILABLE, "%s is larger than 900KiB", path);
+	while (ret->n < (size_t)st.st_size) {
+		char part[16384];
+		ssize_t n = read(fd, part, sizeof(part));
+		if (n < 0)
+			return err_sys(e, "read %s", path);
+		if (n == 0)
+			break;
+		(void)buf_add(ret, part, (size_t)n);
+	}
+	return 0;
+}
+
+/* What stands for a part of the directory would cover what is made in it, or be covered. */
+static void take_away(struct view *v)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		if (!path_is_below("/etc/ssl/certs", v->mounts[i].dst))
+			v->mounts[to++] = v->mounts[i];
+	v->n = to;
+}
+
+int authority_add(struct view *v, const char *pem, struct err *e)
+{
+	AUTO_BUF all = BUF_INIT(1u << 20);
+
+	for (size_t i = 0; i < ARRAY_LEN(stores) && all.n == 0; i++)
+		if (read_store(stores[i], &all, e) < 0)
+			return -1;
+	if (all.n && all.p[all.n - 1] != '\n')
+		(void)buf_char(&all, '\n');
+	(void)buf_str(&all, pem);
+	if (buf_check(&all, "the certificates", ERR_SANDBOX_UNAVAILABLE, e) < 0)
+		return -1;
+	take_away(v);
+	if (view_file(v, AUTHORITIES_FILE, all.p, all.n, e) < 0)
+		return -1;
+	return view_file(v, AUTHORITY_FILE, pem, strlen(pem), e);
+}
