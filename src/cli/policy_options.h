@@ -14,7 +14,7 @@ struct policy_options {
 	struct strlist profile;
 	struct strlist allow_host, deny_host, allow_local; /* of `explain` */
 	bool no_source, origin, json, help;
-	const char *host; /* of `explain` */
+	const char *host, *method; /* of `explain` */
 };
 
 extern const struct usage policy_usage, policy_show_usage, policy_check_usage, policy_trust_usage,

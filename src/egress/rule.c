@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "egress/condition.h"
+#include "egress/event.h"
 
 const char *const egress_list_names[EGRESS_LISTS] = {"deny", "allow", "local", "inspect", "push"};
 
@@ -345,6 +346,16 @@ static int read_host(struct reading *r)
 	return slash ? bad_name(r, HOST_PATH) : read_pattern(r);
 }
 
+/* Inside, the same port of the loopback listens for it; one is taken there. */
+static int check_local(struct reading *r)
+{
+	if (r->list == EGRESS_LIST_DENY || r->rule.kind != EGRESS_LOOPBACK ||
+	    r->rule.port != EGRESS_PORT_REDIRECT)
+		return 0;
+	return refuse(r, r->text,
+		      "port 15001 is where redirected connections arrive inside; use another one");
+}
+
 static int read_place(struct reading *r)
 {
 	if (r->list == EGRESS_LIST_LOCAL) {
@@ -391,6 +402,8 @@ int egress_rule_read(enum egress_list list, const char *text, struct egress_rule
 	memcpy(host, text, n);
 	host[n] = '\0';
 	int rc = read_place(&r);
+	if (rc == 0)
+		rc = check_local(&r);
 	if (rc == 0 && list == EGRESS_LIST_PUSH)
 		rc = egress_repository_read(&r.rule, text, text + n, e);
 	else if (rc == 0 && text[n])

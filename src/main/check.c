@@ -107,6 +107,12 @@ static void warn_host(struct set *s, const struct set_host *h, const char *what,
 /* Rules that are right, and open more than they seem to. */
 static void warn_hosts(struct set *s)
 {
+	AUTO_EGRESS_SET all = {0};
+	struct err ignored_too = {0};
+
+	for (size_t i = 0; i < s->host_count; i++)
+		(void)!egress_set_add(&all, (enum egress_list)s->hosts[i].v->list,
+				      s->hosts[i].v->text, "", &ignored_too);
 	for (size_t i = 0; i < s->host_count; i++) {
 		const struct set_host *h = &s->hosts[i];
 		AUTO_BUF broad = BUF_INIT(512);
@@ -118,7 +124,7 @@ static void warn_hosts(struct set *s)
 			continue;
 		if (hosts_say_broad(&rule, &broad))
 			warn_host(s, h, buf_cstr(&broad), "name the hosts that are meant");
-		if (hosts_say_push(&rule, &push))
+		if (hosts_say_push(&all, &rule, &push))
 			warn_host(s, h, buf_cstr(&push),
 				  "what is committed can leave the machine this way");
 	}

@@ -21,8 +21,10 @@ struct answer {
 	uint16_t port;
 	struct egress_verdict verdict;
 	struct egress_said said;
-	const char *origin; /* of the rule that decided; NULL: none */
-	struct buf notes;   /* lines */
+	const char *origin;          /* of the rule that decided; NULL: none */
+	struct buf notes;            /* lines */
+	const char *method, *target; /* of a request; NULL: only the connection is asked for */
+	bool inspected;
 };
 
 static int read_rules(const struct policy_options *o, char **env, struct set *set,
@@ -49,19 +51,40 @@ static int read_rules(const struct policy_options *o, char **env, struct set *se
 	return network_of(&req, ret, e);
 }
 
-static int read_host(const char *text, struct answer *ret, struct err *e)
+/* HOST, HOST:PORT, or a URL, of which a request is asked for. */
+static int read_host(const struct policy_options *o, struct answer *ret, struct err *e)
 {
-	enum host_bad bad =
-		host_port_read(text, strlen(text), EGRESS_PORT_ALLOW, &ret->host, &ret->port);
+	const char *text = o->host;
+	uint16_t port = EGRESS_PORT_ALLOW;
+	bool url = true;
+
+	if (strncmp(text, "https://", 8) == 0) {
+		text += 8;
+	} else if (strncmp(text, "http://", 7) == 0) {
+		text += 7;
+		port = 80;
+	} else {
+		url = false;
+	}
+	size_t n = url ? strcspn(text, "/?#") : strlen(text);
+	if (url && text[n] && text[n] != '/')
+		return err_set(e, ERR_CONFIG_INVALID,
+			       "--host: behind the host of a URL stands a path");
+	enum host_bad bad = host_port_read(text, n, port, &ret->host, &ret->port);
+	if ((url && text[n]) || o->method) {
+		ret->target = url && text[n] ? text + n : "/";
+		ret->method = o->method ? o->method : "GET";
+	}
 
 	if (bad == HOST_GOOD)
 		return 0;
 	(void)err_set(e, ERR_CONFIG_INVALID, "--host: %s", host_bad_text(bad));
-	return err_hint(e, "write HOST or HOST:PORT, an IPv6 address as [2001:db8::1]:443");
+	return err_hint(e, "write HOST, HOST:PORT or https://HOST/PATH, an IPv6 address as "
+			   "[2001:db8::1]:443");
 }
 
 /* What the rule lets in besides, and whether git can write to just this host. */
-static void note_rule(struct answer *a, const struct egress_rule *rule)
+static void note_rule(const struct egress_set *s, struct answer *a, const struct egress_rule *rule)
 {
 	struct egress_rule here = {.list = EGRESS_LIST_ALLOW,
 				   .kind = a->host.kind == HOST_NAME ? EGRESS_NAME : EGRESS_PREFIX,
@@ -70,7 +93,7 @@ static void note_rule(struct answer *a, const struct egress_rule *rule)
 	if (hosts_say_broad(rule, &a->notes))
 		(void)buf_char(&a->notes, '\n');
 	memcpy(here.host, a->host.text, sizeof(here.host));
-	if (!a->verdict.local && hosts_say_push(&here, &a->notes))
+	if (!a->verdict.local && hosts_say_push(s, &here, &a->notes))
 		(void)buf_char(&a->notes, '\n');
 }
 
@@ -79,20 +102,34 @@ static void decide(const struct egress_set *s, struct answer *a)
 	const struct egress_verdict *v = &a->verdict;
 
 	a->verdict = egress_match_name(s, &a->host, a->port);
+	a->inspected = a->host.kind == HOST_NAME && egress_inspects(s, &a->host, a->port);
+	if (v->allow && a->inspected && a->method)
+		a->verdict = egress_match_request(s, &a->host, a->port, a->method,
+						  strlen(a->method), a->target, strlen(a->target));
 	egress_say(s, v->reason, v->rule, a->host.text, a->port, "", &a->said);
-	bool decided = v->reason == EGRESS_WHY_RULE || v->reason == EGRESS_WHY_DENIED;
+	bool decided = v->reason == EGRESS_WHY_RULE || v->reason == EGRESS_WHY_DENIED ||
+		       v->reason == EGRESS_WHY_METHOD || v->reason == EGRESS_WHY_PATH ||
+		       v->reason == EGRESS_WHY_AMBIGUOUS;
 	const struct egress_entry *by =
 		v->rule >= 0 && (size_t)v->rule < s->n && s->v ? &s->v[v->rule] : NULL;
 	a->origin = decided && by ? by->origin : NULL;
 	if (!v->allow || !by)
 		return;
+	if (a->inspected && a->method)
+		(void)buf_printf(&a->notes, "the request %s %s%s\n", a->method, a->target,
+				 v->push ? ", by which git writes, with a push grant" : "");
+	else if (a->inspected)
+		(void)buf_str(&a->notes,
+			      "inspected: each request is judged by its method and path\n");
+	else if (a->method)
+		(void)buf_str(&a->notes, "not inspected: whatever is asked for there\n");
 	if (v->local)
 		(void)buf_printf(&a->notes, "it is port %u of the host's 127.0.0.1\n", a->port);
 	else if (a->host.kind == HOST_NAME)
 		(void)buf_str(&a->notes,
 			      "each address it resolves to has to be public, or named by "
 			      "an address rule\n");
-	note_rule(a, &by->rule);
+	note_rule(s, a, &by->rule);
 }
 
 static void write_text(const struct answer *a, struct buf *out)
@@ -134,6 +171,9 @@ static int write_json(const struct answer *a, struct buf *out, struct err *e)
 	json_kv_uint(&j, "port", a->port);
 	json_kv_bool(&j, "allowed", a->verdict.allow);
 	json_kv_bool(&j, "local", a->verdict.local);
+	json_kv_bool(&j, "inspected", a->inspected);
+	kv_text(&j, "method", a->method);
+	kv_text(&j, "target", a->target);
 	json_kv_str(&j, "reason", egress_reason_name(a->verdict.reason));
 	json_kv_str(&j, "rule", a->said.rule);
 	kv_text(&j, "origin", a->origin);
@@ -164,7 +204,7 @@ int main_explain(const struct policy_options *o, char **env)
 
 	if (!o->host) {
 		rc = err_set(&e, ERR_CONFIG_INVALID, "`policy explain` needs --host HOST[:PORT]");
-	} else if (read_host(o->host, &a, &e) < 0 || read_rules(o, env, &set, &rules, &e) < 0) {
+	} else if (read_host(o, &a, &e) < 0 || read_rules(o, env, &set, &rules, &e) < 0) {
 		rc = -1;
 	} else {
 		decide(&rules, &a);

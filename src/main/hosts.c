@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "main/hosts.h"
 
+#include <string.h>
+
 #include "egress/broad.h"
 
 bool hosts_say_broad(const struct egress_rule *rule, struct buf *ret)
@@ -31,9 +33,15 @@ bool hosts_say_broad(const struct egress_rule *rule, struct buf *ret)
 	return false;
 }
 
-bool hosts_say_push(const struct egress_rule *rule, struct buf *ret)
+bool hosts_say_push(const struct egress_set *all, const struct egress_rule *rule, struct buf *ret)
 {
+	struct host h = {.kind = HOST_NAME};
 	const char *how = egress_rule_push(rule);
+
+	memcpy(h.text, rule->host, sizeof(h.text));
+	if (how && rule->kind == EGRESS_NAME && rule->port &&
+	    (egress_rule_is_partial(rule) || egress_inspects(all, &h, rule->port)))
+		how = NULL;
 
 	if (how)
 		(void)buf_printf(ret, "push possible: git can write through %s, uninspected", how);

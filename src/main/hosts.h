@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "egress/rule.h"
+#include "egress/set.h"
 
 /* "anybody can have a name below github.io"; false: there is nothing to say. */
 bool hosts_say_broad(const struct egress_rule *rule, struct buf *ret);
-/* "push possible: port 22 (ssh)". */
-bool hosts_say_push(const struct egress_rule *rule, struct buf *ret);
+/* "push possible: port 22 (ssh)"; nothing where all the rules together inspect it. */
+bool hosts_say_push(const struct egress_set *all, const struct egress_rule *rule, struct buf *ret);

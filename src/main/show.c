@@ -14,6 +14,7 @@
 #include "main/verbs.h"
 #include "policy/limits.h"
 #include "policy/resolve.h"
+#include "policy/secret.h"
 
 #define COMMENT_COLUMN 40
 
@@ -254,6 +255,39 @@ static void show_hosts(struct show *s)
 	}
 }
 
+/* Where values come from and go to; the values themselves are nowhere here. */
+static void show_secrets(struct show *s)
+{
+	const struct set *set = s->set;
+
+	(void)buf_str(s->out, set->secret_count ? "secrets:\n" : "secrets: []\n");
+	for (size_t i = 0; i < set->secret_count; i++) {
+		const struct secret_rule *r = &set->secrets[i].v->rule;
+		struct origin o = {.layer = set->secrets[i].from, .at = set->secrets[i].v->at};
+		size_t begin = s->out->n;
+		(void)buf_printf(s->out, "  - name: %s", r->name);
+		end_line(s, begin, &o, NULL);
+		(void)buf_str(s->out, "    from: ");
+		put_quoted(s->out, r->from);
+		(void)buf_str(s->out, "\n    header: ");
+		put_quoted(s->out, r->header);
+		(void)buf_str(s->out, "\n    hosts: [");
+		for (const char *p = r->hosts; *p;) {
+			char host[MAX_EGRESS_HOST_TEXT + 1];
+			size_t n = strcspn(p, " ");
+			(void)snprintf(host, sizeof(host), "%.*s", (int)n, p);
+			put_quoted(s->out, host);
+			p += n + (p[n] == ' ');
+			(void)buf_str(s->out, *p ? ", " : "");
+		}
+		(void)buf_str(s->out, "]\n");
+		if (r->variable)
+			(void)buf_printf(s->out, "    variable: %s\n", r->variable);
+		if (r->plain)
+			(void)buf_str(s->out, "    plain: true\n");
+	}
+}
+
 static void show_name(struct show *s, const char *indent, const char *text, const struct origin *o)
 {
 	size_t begin = s->out->n;
@@ -374,6 +408,7 @@ static void show_text(struct show *s)
 	show_env(s, false);
 	show_env(s, true);
 	show_hosts(s);
+	show_secrets(s);
 	show_review(s);
 	show_kept(s);
 	show_ignored(s);
@@ -489,6 +524,36 @@ static void json_hosts(const struct show *s, struct json *j)
 	json_obj_end(j);
 }
 
+static void json_secrets(const struct show *s, struct json *j)
+{
+	json_key(j, "secrets");
+	json_arr_begin(j);
+	for (size_t i = 0; i < s->set->secret_count; i++) {
+		const struct set_secret *one = &s->set->secrets[i];
+		const struct secret_rule *r = &one->v->rule;
+		AUTO_BUF variable = BUF_INIT(256);
+		secret_variable(r, &variable);
+		json_obj_begin(j);
+		json_kv_str(j, "name", r->name);
+		json_kv_str(j, "variable", buf_cstr(&variable));
+		json_key(j, "from");
+		json_text(j, r->from, strlen(r->from));
+		json_kv_str(j, "header", r->header);
+		json_key(j, "hosts");
+		json_arr_begin(j);
+		for (const char *p = r->hosts; *p;) {
+			size_t n = strcspn(p, " ");
+			json_text(j, p, n);
+			p += n + (p[n] == ' ');
+		}
+		json_arr_end(j);
+		json_kv_bool(j, "plain", r->plain);
+		kv_origin(j, &(struct origin){.layer = one->from, .at = one->v->at});
+		json_obj_end(j);
+	}
+	json_arr_end(j);
+}
+
 static void json_names(struct json *j, const struct set_name *v, size_t n,
 		       const char *const *defaults)
 {
@@ -581,6 +646,7 @@ static int show_json(struct show *s, struct err *e)
 	json_paths(s, &j);
 	json_env(s, &j);
 	json_hosts(s, &j);
+	json_secrets(s, &j);
 	json_review(s, &j);
 	json_kept(s, &j);
 	json_key(&j, "ignored");

@@ -35,6 +35,8 @@ static void refuse(struct proxy *px, struct dns_answer *a, char text[ERR_HINT_MA
 	struct egress_said said;
 
 	egress_say(&px->set, v->reason, v->rule, host, 0, "", &said);
+	if (v->reason == EGRESS_WHY_DENIED) /* which file says so is not for the sandbox */
+		said.hint[0] = '\0';
 	(void)snprintf(text, ERR_HINT_MAX, "sandglass: %.200s%s%.200s", said.rule,
 		       said.hint[0] ? "; " : "", said.hint);
 	a->rcode = DNS_REFUSED;

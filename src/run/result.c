@@ -464,7 +464,7 @@ static void write_stream(const struct job *j, size_t which, struct json *o)
 	char file[CALL_LOG_TEXT];
 
 	json_key(o, keys[which]);
-	capture_json(&j->capture[which],
+	capture_json(&j->capture[which], &j->secrets,
 		     j->log[which].open ? job_session_log_name(j, which, file) : NULL, o);
 }
 
