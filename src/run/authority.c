@@ -4,6 +4,7 @@
  */
 #include "run/authority.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -52,6 +53,20 @@ static void take_away(struct view *v)
 	v->n = to;
 }
 
+/* The last n entries, to the end of the system's part, which comes first. */
+static void put_forward(struct view *v, size_t n)
+{
+	struct plan_mount made[2];
+	size_t at = 0;
+
+	assert(n <= ARRAY_LEN(made) && n <= v->n);
+	memcpy(made, v->mounts + v->n - n, n * sizeof(made[0]));
+	while (at < v->n - n && (v->mounts[at].flags & MOUNT_SYSTEM))
+		at++;
+	memmove(v->mounts + at + n, v->mounts + at, (v->n - n - at) * sizeof(made[0]));
+	memcpy(v->mounts + at, made, n * sizeof(made[0]));
+}
+
 int authority_add(struct view *v, const char *pem, struct err *e)
 {
 	AUTO_BUF all = BUF_INIT(1u << 20);
@@ -67,5 +82,8 @@ int authority_add(struct view *v, const char *pem, struct err *e)
 	take_away(v);
 	if (view_file(v, AUTHORITIES_FILE, all.p, all.n, e) < 0)
 		return -1;
-	return view_file(v, AUTHORITY_FILE, pem, strlen(pem), e);
+	if (view_file(v, AUTHORITY_FILE, pem, strlen(pem), e) < 0)
+		return -1;
+	put_forward(v, 2);
+	return 0;
 }

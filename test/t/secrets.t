@@ -1,0 +1,337 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets and inspection as a person uses them: policy, `run`, real clients, a server with TLS
+and a private authority.
+
+A secret is a random canary. It has to arrive in the one header it is for, and nowhere else: not
+inside, not elsewhere on the wire, and in nothing that was printed or written. Each absence has a
+control that shows the same canary where it may be.
+"""
+
+import base64
+import json
+import os
+import secrets
+import shutil
+import socketserver
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import pki  # noqa: E402
+import tap  # noqa: E402
+import world as worlds  # noqa: E402
+from place import SANDGLASS, Place, identities_once  # noqa: E402
+from world import ALLOWED, OTHER  # noqa: E402
+
+TLS, PLAIN = 8443, 8081
+CURL = "curl -sS -m 20 "
+STORE = "/etc/ssl/certs/ca-certificates.crt"
+
+
+class Server:
+    """HTTP over TLS, or plain; keeps what was asked, and says the headers back on /echo."""
+
+    def __init__(self, port, pair=None):
+        server, self.seen, self.lock = self, [], threading.Lock()
+        context = None
+        if pair:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*pair)
+
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self):
+                try:
+                    s = context.wrap_socket(self.request, server_side=True) if context else self.request
+                    s.settimeout(20)
+                    got = b""
+                    while b"\r\n\r\n" not in got:
+                        more = s.recv(65536)
+                        if not more:
+                            return
+                        got += more
+                    with server.lock:
+                        server.seen.append(got.decode("latin-1"))
+                    target = got.split(b" ", 2)[1].decode()
+                    body = got if target.startswith("/echo") else f"served {target}\n".encode()
+                    if target.startswith("/forms"):
+                        body = "\n".join(forms(header(got.decode("latin-1"), "authorization")
+                                               .split(" ")[-1])).encode()
+                    s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+                              % len(body) + body)
+                    s.close()
+                except OSError:
+                    pass
+
+        class Listener(socketserver.ThreadingTCPServer):
+            allow_reuse_address = daemon_threads = True
+
+            def handle_error(self, request, client_address):
+                pass
+
+        self.listener = Listener(("0.0.0.0", port), Handler)
+        threading.Thread(target=self.listener.serve_forever, daemon=True).start()
+
+    def take(self):
+        with self.lock:
+            seen, self.seen = self.seen, []
+        return seen
+
+
+def header(request, name):
+    for line in request.split("\r\n")[1:]:
+        key, _, value = line.partition(": ")
+        if key.lower() == name:
+            return value
+    return ""
+
+
+def forms(value):
+    """As it could come back: raw, in base64 at each shift, percent-encoded."""
+    raw = value.encode()
+    return [value, *(base64.b64encode(b"x" * n + raw + b"yz").decode() for n in range(3)),
+            base64.urlsafe_b64encode(b"u:" + raw).decode(), urllib.parse.quote(value, safe=""),
+            "".join(f"%{c:02x}" if not chr(c).isalnum() else chr(c) for c in raw)]
+
+
+def needles(value):
+    """What of a form only the value decides."""
+    raw = value.encode()
+    found = [raw, urllib.parse.quote(value, safe="").encode()]
+    for shift in range(3):
+        coded = base64.b64encode(b"x" * shift + raw)
+        found.append(coded[(8 * shift + 5) // 6:8 * (shift + len(raw)) // 6])
+    return found
+
+
+def holds(data, value):
+    return any(n in data for n in needles(value))
+
+
+class Box:
+    def __init__(self, who, tls, plain):
+        self.who, self.tls, self.plain, self.place = who, tls, plain, Place(who)
+        self.printed = b""
+        # Characters that every encoding changes.
+        self.canary = "k" + secrets.token_urlsafe(18) + "/+?~"
+        self.filed, self.told = "f/" + secrets.token_urlsafe(18), "c+" + secrets.token_urlsafe(18)
+        self.place.write(f"{self.place.home}/token", self.filed + "\n", 0o600)
+        self.place.write(f"{self.place.home}/tell", f"#!/bin/sh\necho '{self.told}'\n", 0o755)
+
+    def row(self, good, name, *why):
+        return tap.ok(good, f"{name} ({self.who.name})", *why)
+
+    def run(self, policy, script, *options, env=None, json_too=True):
+        path = f"{self.place.top}/policy.json"
+        self.place.write(path, json.dumps({"version": 1, **policy}), 0o600)
+        self.tls.take(), self.plain.take()
+        done = self.place.run([SANDGLASS, "run", *(["--json"] if json_too else []), "--policy", path, *options,
+                               "-c", script], env=self.place.env(API_TOKEN=self.canary, **(env or {})))
+        self.printed += (done.out + done.err).encode()
+        try:
+            return json.loads(done.out), done
+        except ValueError:
+            return None, done
+
+
+def out(result):
+    return (result or {"stdout": {"text": ""}})["stdout"]["text"]
+
+
+def secret(**more):
+    return {"name": "api", "from": "env:API_TOKEN", "hosts": [f"one.test:{TLS}"],
+            "header": "Authorization: Bearer {value}", **more}
+
+
+NET = {"allow": [f"one.test:{TLS}", f"two.test:{TLS}", f"one.test:{PLAIN}"]}
+
+
+def inspected(box):
+    net = {"allow": [f"one.test:{TLS}"]}
+    result, done = box.run({"network": net}, CURL + f"https://one.test:{TLS}/a")
+    box.row(not result["ok"] or "served /a" in out(result), "control: without inspection", done)
+    who = ("python3 -c \"import ssl,socket; c=ssl.create_default_context(); "
+           f"s=c.wrap_socket(socket.create_connection(('one.test',{TLS})),server_hostname='one.test'); "
+           "print('issuer', s.getpeercert()['issuer'])\"")
+    net["inspect"] = [f"one.test:{TLS}"]
+    result, done = box.run({"network": net}, CURL + f"https://one.test:{TLS}/a; {who}")
+    box.row("served /a" in out(result) and "good authority" not in out(result) and
+            "issuer" in out(result), "inspected: served, by a certificate of the session's own", done)
+    result, done = box.run({"network": net},
+                           f"python3 -c \"import urllib.request as u; print(u.urlopen('https://one.test:{TLS}/py')"
+                           ".read().decode())\"; "
+                           + (f"node -e \"require('https').get('https://one.test:{TLS}/node',r=>r.pipe("
+                              "process.stdout))\"; " if shutil.which("node") else "echo served /node; ")
+                           + "test -r /etc/ssl/certs/sandglass-ca.pem && head -1 $SSL_CERT_FILE; "
+                           "test $CURL_CA_BUNDLE = $SSL_CERT_FILE && test -r $NODE_EXTRA_CA_CERTS && echo set")
+    box.row(all(f"served /{x}" in out(result) for x in ("py", "node")) and "BEGIN CERT" in out(result) and
+            "\nset\n" in out(result), "python and node believe it, the variables are set", done)
+    result, done = box.run({"network": {"allow": [f"one.test:{TLS}"]}},
+                           "ls /etc/ssl/certs/sandglass-ca.pem; echo \"[$NODE_EXTRA_CA_CERTS]\"")
+    box.row("[]" in out(result) and "sandglass-ca.pem\n" not in out(result),
+            "without inspection neither certificate nor variables", done)
+
+
+def requests(box):
+    net = {"allow": [{"host": f"one.test:{TLS}", "methods": ["GET"], "paths": ["/repos/**"]}]}
+    codes = "".join(CURL + f"-o /dev/null -w '%{{http_code}} ' {how} 'https://one.test:{TLS}{path}'; "
+                    for how, path in (("", "/repos/a"), ("-X POST", "/repos/a"), ("", "/admin"),
+                                      ("--path-as-is", "/repos/../admin"), ("--path-as-is", "/repos/%2e%2e/x"),
+                                      ("", "/repos/%61")))
+    result, done = box.run({"network": net}, codes)
+    seen = [line.split("\r\n")[0] for line in box.tls.take()]
+    box.row(out(result).split() == ["200", "403", "403", "403", "403", "200"] and len(seen) == 2,
+            "a rule by method and path: only those requests arrive", done, seen)
+    rows = [(d["target"], d["rule"]) for d in (result or {}).get("denials", [])]
+    box.row(rows and all(r[0] == f"one.test:{TLS}" and "GET /repos/**" in r[1] for r in rows),
+            "each denial names the rule", rows)
+    git = (CURL + f"-o /dev/null -w '%{{http_code}} ' https://one.test:{TLS}/t/app.git/info/refs?service="
+           "git-upload-pack; " + CURL + f"-o /dev/null -w '%{{http_code}} ' -d x https://one.test:{TLS}"
+           "/t/app.git/git-receive-pack")
+    net = {"allow": [f"one.test:{TLS}"], "inspect": [f"one.test:{TLS}"]}
+    result, done = box.run({"network": net}, git)
+    box.row(out(result).split() == ["200", "403"], "git reads, and writes nothing without a grant", done)
+    net["push"] = [f"one.test:{TLS}/t/app"]
+    result, done = box.run({"network": net}, git)
+    box.row(out(result).split() == ["200", "200"], "with a grant for the repository it writes", done)
+    net["push"] = [f"one.test:{TLS}/t/other"]
+    result, done = box.run({"network": net}, git)
+    box.row(out(result).split() == ["200", "403"], "a grant for another repository is none", done)
+
+
+def replaced(box):
+    script = (CURL + f"-H \"Authorization: Bearer $API_TOKEN\" https://one.test:{TLS}/one; "
+              + CURL + f"-H \"X-Other: $API_TOKEN\" https://one.test:{TLS}/field; "
+              + CURL + f"-H \"Authorization: Bearer $API_TOKEN\" https://two.test:{TLS}/host; "
+              + CURL + f"-H \"Authorization: Bearer $API_TOKEN\" http://one.test:{PLAIN}/plain; "
+              + CURL + f"-d \"$API_TOKEN\" https://one.test:{TLS}/body; "
+              "echo; env; cat /proc/self/environ /proc/1/environ | tr '\\0' '\\n'")
+    net = {**NET, "inspect": [f"two.test:{TLS}"]}
+    result, done = box.run({"network": net, "secrets": [secret()]}, script)
+    seen = {r.split(" ")[1]: r for r in box.tls.take() + box.plain.take()}
+    box.row(header(seen.get("/one", ""), "authorization") == f"Bearer {box.canary}",
+            "the value arrives in its header", done, seen)
+    others = [seen.get(p, "") for p in ("/field", "/host", "/plain", "/body")]
+    box.row(all(others) and not any(holds(o.encode(), box.canary) for o in others) or
+            (not holds("".join(others).encode(), box.canary) and seen.get("/plain")),
+            "in another header, host, plain HTTP and a body it does not", done, others)
+    text = out(result)
+    box.row("API_TOKEN=sandglass-api-" in text and not holds(text.encode(), box.canary),
+            "inside there is a placeholder only", done)
+    result, done = box.run({"network": {**NET, "inspect": []},
+                            "secrets": [secret(header="Authorization: {basic:bot}")]},
+                           CURL + f"-u x:$API_TOKEN https://one.test:{TLS}/basic")
+    seen = header((box.tls.take() or [""])[0], "authorization")
+    box.row(seen == "Basic " + base64.b64encode(f"bot:{box.canary}".encode()).decode(),
+            "inside of Basic, with the user of the policy", done, seen)
+    result, done = box.run({"network": NET, "secrets": [secret(plain=True, hosts=[f"one.test:{PLAIN}"])]},
+                           CURL + f"-H \"Authorization: Bearer $API_TOKEN\" http://one.test:{PLAIN}/p")
+    seen = header((box.plain.take() or [""])[0], "authorization")
+    box.row(seen == f"Bearer {box.canary}", "`plain: true`: also without TLS", done, seen)
+
+
+def sources(box):
+    many = [secret(), secret(name="filed", **{"from": "file:~/token"}, header="X-Filed: {value}"),
+            secret(name="told-one", **{"from": f"command:{box.place.home}/tell"}, header="X-Told: {value}")]
+    script = CURL + (f"-H \"X-Filed: $FILED\" -H \"X-Told: $TOLD_ONE\" -H \"Authorization: $API_TOKEN\" "
+                     f"https://one.test:{TLS}/all")
+    result, done = box.run({"network": NET, "secrets": many}, script)
+    seen = (box.tls.take() or [""])[0]
+    box.row(header(seen, "x-filed") == box.filed and header(seen, "x-told") == box.told and
+            header(seen, "authorization") == f"Bearer {box.canary}",
+            "from a variable, a file and a command", done, seen)
+    result, done = box.run({"network": NET, "secrets": many}, script, "--secret", "filed")
+    seen = (box.tls.take() or [""])[0]
+    box.row(header(seen, "x-filed") == box.filed and not header(seen, "x-told"),
+            "--secret: only that one is there", done, seen)
+    result, done = box.run({"network": NET, "secrets": many}, "true", "--secret", "filled")
+    box.row(done.status == 125 and "did you mean `filed`" in done.out + done.err,
+            "--secret of a name that no policy has", done)
+    for name, where, why in (("a variable that is not set", "env:NOT_THERE_AT_ALL", "not set"),
+                             ("a file that is not there", "file:~/not-there", "No such file"),
+                             ("a command that fails", "command:/bin/false", "ended with status 1"),
+                             ("a command that is not there", "command:no-such-program", "No such file"),
+                             ("an empty value", "command:/bin/true", "empty")):
+        result, done = box.run({"network": NET, "secrets": [secret(**{"from": where})]}, "echo ran")
+        box.row(done.status == 125 and '"SECRET_UNAVAILABLE"' in done.out and why in done.out and
+                "ran" not in out(result), f"{name}: nothing runs", done)
+    os.makedirs(f"{box.place.src}/.sandglass", exist_ok=True)
+    box.place.own(f"{box.place.src}/.sandglass")
+    # What lies in the project is not believed: it names neither source nor host.
+    box.place.write(f"{box.place.src}/.sandglass/policy.yaml",
+                    json.dumps({"version": 1, "secrets": [secret(hosts=[f"two.test:{TLS}"])],
+                                "network": {"push": [f"one.test:{TLS}/t/app"]}}), 0o644)
+    result, done = box.run({"network": {**NET, "inspect": [f"two.test:{TLS}"]}},
+                           "echo \"[$API_TOKEN]\"; " + CURL + f"-d x https://one.test:{TLS}/t/app/git-receive-pack; "
+                           + CURL + f"https://two.test:{TLS}/x")
+    box.row("[]" in out(result), "a project's file that is not trusted names no secret", done)
+    os.unlink(f"{box.place.src}/.sandglass/policy.yaml")
+
+
+def hidden(box):
+    result, done = box.run({"network": NET, "secrets": [secret()]},
+                           CURL + f"-H \"Authorization: Bearer $API_TOKEN\" https://one.test:{TLS}/forms | "
+                           "tee /sand/tmp/kept | cat; wc -c </sand/tmp/kept")
+    seen = (box.tls.take() or [""])[0]
+    box.row(holds(seen.encode(), box.canary), "control: the server had the value, and said it back", done)
+    box.row(result and "****" in out(result) and not holds(done.out.encode(), box.canary),
+            "a result holds it neither raw, nor in base64, nor percent-encoded", done)
+    result, done = box.run({"network": NET, "secrets": [secret()]}, "true", "--allow-host", "bad host")
+    shown = box.place.run([SANDGLASS, "policy", "show", "--policy", f"{box.place.top}/policy.json"],
+                          env=box.place.env(API_TOKEN=box.canary))
+    box.printed += (shown.out + shown.err).encode()
+    box.row('from: "env:API_TOKEN"' in shown.out and "Bearer {value}" in shown.out,
+            "policy show says from where and whereto", shown)
+
+
+def nowhere(box):
+    """After all of it."""
+    found, read = [], 0
+    mine = (f"{box.place.home}/token", f"{box.place.home}/tell")
+    for top, _, names in os.walk(box.place.top):
+        for name in names:
+            path = os.path.join(top, name)
+            if path in mine or not os.path.isfile(path) or os.path.islink(path):
+                continue
+            read += 1
+            with open(path, "rb") as f:
+                data = f.read()
+            if any(holds(data, value) for value in (box.canary, box.filed, box.told)):
+                found.append(path)
+    box.row(read > 3 and not found, "no file that was written holds one, raw or encoded", found, read)
+    box.row(len(box.printed) > 1000 and
+            not any(holds(box.printed, value) for value in (box.canary, box.filed, box.told)),
+            "nothing that was printed does")
+    log = b"".join(open(os.path.join(top, n), "rb").read() for top, _, names in os.walk(box.place.top)
+                   for n in names if n.endswith(".jsonl"))
+    box.row(b"one.test" in log, "control: the audit log was among the files", len(log))
+
+
+PARTS = (inspected, requests, replaced, sources, hidden, nowhere)
+
+
+def main():
+    world = worlds.begin()
+    top = tempfile.mkdtemp(prefix="sgs.")
+    keys = pki.make(top)
+    subprocess.run(["mount", "--bind", keys.store, os.path.realpath(STORE)], check=True)
+    world.names.update({"one.test": [ALLOWED], "two.test": [OTHER]})
+    tls, plain = Server(TLS, keys.pair("one")), Server(PLAIN)
+    for who in identities_once():
+        box = Box(who, tls, plain)
+        for part in PARTS:
+            if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
+                tap.attempt(f"{part.__name__} ({who.name})", part, box)
+        box.place.close()
+    subprocess.run(["umount", os.path.realpath(STORE)], check=False)
+    shutil.rmtree(top, ignore_errors=True)
+    world.close()
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
