@@ -328,7 +328,7 @@ END_TEST
 
 START_TEST(too_long_to_keep)
 {
-	static char big[MAX_PLAN_FILE];
+	static char big[65536];
 	struct buf out = BUF_INIT(MAX_VIEWCACHE_BYTES);
 	struct err e;
 
