@@ -310,10 +310,18 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 	case EGRESS_WHY_LIMIT:
 	case EGRESS_WHY_UNRESOLVED:
 	case EGRESS_WHY_UNREACHED:
-	case EGRESS_WHY_CERTIFICATE:
-	case EGRESS_WHY_TLS:
 	case EGRESS_WHY_SECRET:
 	case EGRESS_WHYS:
+		return;
+	case EGRESS_WHY_CERTIFICATE:
+		(void)snprintf(ret, ERR_HINT_MAX,
+			       "the server's certificate is not valid here; an authority of your "
+			       "own belongs into the host's store");
+		return;
+	case EGRESS_WHY_TLS:
+		(void)snprintf(ret, ERR_HINT_MAX,
+			       "requests to this host are inspected: the program has to take the "
+			       "sandbox's certificate authority, TLS 1.2 and HTTP/1.1");
 		return;
 	}
 }

@@ -81,6 +81,19 @@ static void drop_out(struct conn *c, struct side *s)
 	s->out_len = s->out_at = 0;
 }
 
+/* TLS says its end if the socket takes it at once: what comes after it is nobody's. */
+static void say_end(const struct side *s)
+{
+	const char *p;
+
+	if (!s->tls || s->shut || s->deaf || s->out_len > s->out_at)
+		return;
+	tls_end(s->tls);
+	size_t n = tls_out(s->tls, &p);
+	if (n)
+		(void)send(s->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void side_close(struct conn *c, enum end which, bool reset)
 {
 	struct side *s = &c->side[which];
@@ -88,6 +101,8 @@ static void side_close(struct conn *c, enum end which, bool reset)
 
 	if (s->fd < 0)
 		return;
+	if (!reset)
+		say_end(s);
 	drop_out(c, s);
 	uv_close((uv_handle_t *)&s->poller->poll, poller_closed);
 	if (s->again)

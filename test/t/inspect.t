@@ -101,12 +101,17 @@ def tls_server(certs, name, port):
     def serve(server, s):
         s.settimeout(20)
         try:
-            with context.wrap_socket(s, server_side=True, suppress_ragged_eofs=True) as t:
-                server.name = t.version()
+            with context.wrap_socket(s, server_side=True, suppress_ragged_eofs=False) as t:
                 answer(server, t)
+                try:
+                    server.ends.append(t.recv(1))  # b"": TLS has said so
+                except OSError as e:
+                    server.ends.append(e)
         except ssl.SSLError as e:
             server.saw(b"(TLS) " + str(e).encode())
-    return box.Server(serve, port=port)
+    server = box.Server(serve, port=port)
+    server.ends = []
+    return server
 
 
 # --- clients ---
@@ -173,6 +178,7 @@ def denied(got, reason):
 def ways(p, web):
     for how in ("connect", "socks", "redirect"):
         web.seen.clear()
+        web.ends.clear()
         p.take()
         with secure(p, how) as s:
             cert = s.getpeercert()
@@ -186,6 +192,10 @@ def ways(p, web):
         head = web.seen[-1]
         tap.ok(b"\r\nHost: one.test\r\n" in head and b"Connection: close" in head, f"{how}: as it went up", head)
         closed = p.wait(lambda e: e["kind"] == "close")
+        until = time.monotonic() + 5
+        while not web.ends and time.monotonic() < until:
+            time.sleep(0.01)
+        tap.ok(web.ends == [b""], f"{how}: the server is told the end", web.ends)
         event = p.wait(lambda e: e["kind"] == "request")
         tap.ok(event and (event["method"], event["path"], event["status"], event["host"]) ==
                ("GET", "/ok/x", 200, "one.test") and "token" not in str(p.events),
