@@ -52,19 +52,35 @@ enum egress_event_kind {
 	EGRESS_FAIL,    /* allowed, but not resolved or not reached */
 	EGRESS_CLOSE,   /* of an allowed connection, with its bytes */
 	EGRESS_REQUEST, /* under inspection: a request that was answered by its server */
-	EGRESS_RULES, /* an order is carried out: `id` is its number; others are of the set before */
+	EGRESS_BYTES,   /* of connections that are open, since they were told last */
+	EGRESS_MORE,    /* `times` events of others were lost: nobody read them */
+	EGRESS_DONE,    /* an order is carried out: `id` is its number */
+	EGRESS_DIED,    /* never from a proxy: said by who has seen its end */
 	EGRESS_EVENT_KINDS,
 };
 
 /*
- * To a proxy that listens: other rules from now on, all of them, and what else it shall
- * listen at. With it come 1 + count descriptors: the rules as descriptor 3 was, then the
- * sockets of the table. What is not well-formed ends the proxy.
+ * What a proxy that listens is told to do; it answers each with EGRESS_DONE. What is
+ * not well-formed ends it.
  */
+enum egress_order_kind {
+	/*
+	 * Other rules from now on, all of them, and what else to listen at. 1 + count
+	 * descriptors come along: the rules as descriptor 3 was, then the sockets of the
+	 * table. What is said after DONE is said by the new rules.
+	 */
+	EGRESS_ORDER_RULES,
+	EGRESS_ORDER_TALLY, /* the bytes of open connections are said first */
+	EGRESS_ORDER_RESET, /* all connections end, with a reset */
+	EGRESS_ORDER_STILL, /* nothing is read from anybody until EGRESS_ORDER_GO */
+	EGRESS_ORDER_GO,
+	EGRESS_ORDERS,
+};
 #define MAX_EGRESS_ORDER 128u /* sockets in one: two for each port of `local` */
 struct egress_order {
-	uint32_t number; /* says EGRESS_RULES again */
-	uint32_t count;
+	uint32_t kind;   /* enum egress_order_kind */
+	uint32_t number; /* said again by EGRESS_DONE */
+	uint32_t count;  /* of v; 0 but for rules */
 	struct egress_listener v[MAX_EGRESS_ORDER];
 };
 
@@ -127,7 +143,14 @@ struct egress_event {
 	char method[EGRESS_METHOD_TEXT];
 	char path[EGRESS_PATH_TEXT]; /* "…" at its end: longer */
 	uint32_t status;             /* REQUEST: of the answer */
+	uint32_t times;              /* how often the same was said; 0 is 1 */
+	uint32_t generation;         /* a session's keeper: of the rules that it speaks of */
 };
+
+static inline uint32_t egress_times(const struct egress_event *v)
+{
+	return v->times ? v->times : 1;
+}
 
 /* The certificate of a session's own authority, before READY, if the rules ask for inspection. */
 #define EGRESS_CA_MAGIC 0x41434753u /* "SGCA" */

@@ -211,7 +211,7 @@ static size_t wanted(struct conn *c, enum end which)
 {
 	const struct side *s = &c->side[which];
 
-	if (s->fd < 0 || s->ended || s->broken)
+	if (s->fd < 0 || s->ended || s->broken || c->px->still)
 		return 0;
 	return s->tls && !tls_is_secured(s->tls) ? SMALL_READ : c->ops->want(c, which);
 }
@@ -728,6 +728,14 @@ void conn_drop_kept(struct conn *c, size_t n)
 	c->in_room = 0;
 }
 
+void conn_tally(struct conn *c, uint64_t *ret_up, uint64_t *ret_down)
+{
+	*ret_up = c->up - c->told_up;
+	*ret_down = c->down - c->told_down;
+	c->told_up = c->up;
+	c->told_down = c->down;
+}
+
 void conn_say(struct conn *c, enum egress_event_kind kind, enum egress_reason reason, int rule,
 	      const struct address *address)
 {
@@ -738,10 +746,10 @@ void conn_say(struct conn *c, enum egress_event_kind kind, enum egress_reason re
 		.rule = rule,
 		.port = c->port,
 		.id = c->id,
-		.up = kind == EGRESS_CLOSE ? c->up : 0,
-		.down = kind == EGRESS_CLOSE ? c->down : 0,
 	};
 
+	if (kind == EGRESS_CLOSE)
+		conn_tally(c, &ev.up, &ev.down);
 	memcpy(ev.host, c->host.text, sizeof(ev.host));
 	if (address && address->family)
 		(void)address_format(address, ev.address);

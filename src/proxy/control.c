@@ -93,17 +93,19 @@ static bool send_now(const struct control *c, const struct egress_event *ev)
 
 static void flush(struct control *c)
 {
-	while (c->count && send_now(c, &c->v[c->first])) {
-		c->first = (c->first + 1) % MAX_EVENTS;
-		c->count--;
-	}
+	struct egress_event ev;
+
+	while (egress_backlog_next(&c->waits, &ev) && send_now(c, &ev))
+		egress_backlog_drop(&c->waits);
 }
 
 static void ready(uv_poll_t *poll, int status, int events);
 
 static void wait_for(struct control *c)
 {
-	(void)uv_poll_start(&c->poll, UV_READABLE | (c->count ? UV_WRITABLE : 0), ready);
+	(void)uv_poll_start(&c->poll,
+			    UV_READABLE | (egress_backlog_waits(&c->waits) ? UV_WRITABLE : 0),
+			    ready);
 }
 
 /* False: nobody asks any more, or what was said is no order. */
@@ -126,12 +128,13 @@ static bool take_order(struct control *c)
 		return errno == EAGAIN;
 	size_t got = take_fds(&msg, fds, ARRAY_LEN(fds));
 	if (n != sizeof(o) || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-	    o.count > MAX_EGRESS_ORDER || got != 1 + (size_t)o.count || !c->order)
+	    o.kind >= EGRESS_ORDERS || o.count > MAX_EGRESS_ORDER || !c->order ||
+	    got != (o.kind == EGRESS_ORDER_RULES ? 1 + (size_t)o.count : 0))
 		return false;
 	for (uint32_t i = 0; i < o.count; i++)
 		if (o.v[i].kind >= EGRESS_LISTENER_KINDS || o.v[i].port > 65535)
 			return false;
-	return c->order(c->self, &o, fds, got);
+	return c->order(c->self, &o, fds);
 }
 
 static void ready(uv_poll_t *poll, int status, int events)
@@ -148,9 +151,7 @@ static void ready(uv_poll_t *poll, int status, int events)
 
 int control_start(struct control *c, uv_loop_t *loop, int fd, struct err *e)
 {
-	*c = (struct control){.fd = fd, .v = calloc(MAX_EVENTS, sizeof(struct egress_event))};
-	if (!c->v)
-		return err_sys(e, "room for events");
+	*c = (struct control){.fd = fd};
 	if (uv_poll_init(loop, &c->poll, fd) < 0)
 		return err_set(e, ERR_INTERNAL, "descriptor 4 is no socket");
 	c->poll.data = c;
@@ -163,7 +164,7 @@ void control_finish(struct control *c)
 	uint64_t until = clock_mono_ms() + CONTROL_LAST_MS;
 	struct pollfd p = {.fd = c->fd, .events = POLLOUT};
 
-	for (flush(c); c->count; flush(c)) {
+	for (flush(c); egress_backlog_waits(&c->waits); flush(c)) {
 		int left = clock_poll_timeout(clock_mono_ms(), until);
 		if (left <= 0 || poll(&p, 1, left) <= 0)
 			return;
@@ -172,14 +173,8 @@ void control_finish(struct control *c)
 
 void control_send(struct control *c, const struct egress_event *ev)
 {
-	if (c->count == 0 && send_now(c, ev))
+	if (!egress_backlog_waits(&c->waits) && send_now(c, ev))
 		return;
-	if (c->count == MAX_EVENTS) {
-		c->lost++;
-		if (ev->kind != EGRESS_RULES)
-			return;
-		c->count--; /* somebody waits for this one */
-	}
-	c->v[(c->first + c->count++) % MAX_EVENTS] = *ev;
+	egress_backlog_put(&c->waits, ev);
 	wait_for(c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Descriptor 4: first the table of listeners, then events and orders. Never blocks: while the
- * supervisor does not read, MAX_EVENTS wait, and more are counted and lost.
+ * supervisor does not read, events wait as backlog.h has it.
  */
 #pragma once
 
@@ -10,21 +10,19 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "egress/backlog.h"
 #include "egress/event.h"
 #include "egress/set.h"
 
-#define MAX_EVENTS 1024u /* 630 bytes each */
 /* Listeners: DNS (2), HTTP, SOCKS, redirect (2), and one or two for each local port. */
 #define MAX_LISTENERS (2u * MAX_EGRESS_LOCALS + 16u)
 
 struct control {
 	uv_poll_t poll;
 	int fd;
-	struct egress_event *v; /* ring of MAX_EVENTS */
-	uint32_t first, count;
-	uint64_t lost;
+	struct egress_backlog waits;
 	/* Takes what comes with an order. False: the process has to end. */
-	bool (*order)(void *self, const struct egress_order *o, const int *fds, size_t n);
+	bool (*order)(void *self, const struct egress_order *o, const int *fds);
 	void *self;
 };
 

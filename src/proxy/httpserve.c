@@ -212,7 +212,7 @@ void http_next(struct conn *c)
 {
 	c->ops = &head_ops;
 	c->id = ++c->px->last_id;
-	c->up = c->down = 0;
+	c->up = c->down = c->told_up = c->told_down = 0;
 	c->address = (struct address){.family = 0};
 	if (!c->inspected) {
 		c->how = EGRESS_BY_HTTP;

@@ -38,11 +38,11 @@ static int read_set(struct egress_set *ret, struct err *e)
 	return rc;
 }
 
-static bool take_order(void *self, const struct egress_order *o, const int *fds, size_t n)
+static bool take_order(void *self, const struct egress_order *o, const int *fds)
 {
 	struct err ignored = {0}; /* nobody could read it */
 
-	return rules_order(self, o, fds, n, &ignored) == 0;
+	return rules_order(self, o, fds, &ignored) == 0;
 }
 
 /* Descriptor 5, which is no file with seals where there are no secrets. */

@@ -52,6 +52,7 @@ struct proxy {
 	struct conn *first; /* all connections */
 	size_t connections, most;
 	size_t secure;              /* of them with inspected TLS */
+	bool still;                 /* EGRESS_ORDER_STILL */
 	bool redirects, redirects6; /* there is a transparent path, for IPv6 too */
 	size_t kept;                /* bytes in all struct side.out */
 	size_t held;                /* room in all struct conn.in */
@@ -140,6 +141,7 @@ struct conn {
 	size_t in_len, in_room;
 	size_t judged; /* of it, no head ended in these bytes: httpserve.c */
 	uint64_t up, down;
+	uint64_t told_up, told_down;  /* of these, in events */
 	uint64_t left;                /* conn_reset_after(): what was not taken at the last look */
 	unsigned int looks;           /* and how many saw the same */
 	void (*then)(struct conn *c); /* tunnel_peek() */
@@ -191,6 +193,8 @@ void conn_say_request(struct conn *c, const struct request_said *what);
 /* EGRESS_ALLOW, and later EGRESS_CLOSE with the bytes. */
 void conn_opened(struct conn *c);
 void conn_closed(struct conn *c);
+/* Bytes that no event has told yet, counted as told. */
+void conn_tally(struct conn *c, uint64_t *ret_up, uint64_t *ret_down);
 /* EGRESS_CLOSE of all that are open: the process ends. */
 void conn_close_all(struct proxy *px);
 

@@ -59,14 +59,10 @@ static void judge_all(struct proxy *px)
 	}
 }
 
-int rules_order(struct proxy *px, const struct egress_order *o, const int *fds, size_t n,
-		struct err *e)
+static int replace(struct proxy *px, const struct egress_order *o, const int *fds, struct err *e)
 {
-	struct egress_event done = {.kind = EGRESS_RULES, .rule = -1, .id = o->number};
 	AUTO_EGRESS_SET set = {0};
 
-	if (n != 1 + (size_t)o->count)
-		return err_set(e, ERR_INTERNAL, "an order without its sockets");
 	if (rules_read(fds[0], &set, e) < 0 ||
 	    (o->count && listen_start(px, o->v, fds + 1, o->count, e) < 0))
 		return -1;
@@ -74,7 +70,65 @@ int rules_order(struct proxy *px, const struct egress_order *o, const int *fds, 
 	struct egress_set before = px->set;
 	px->set = set;
 	set = before; /* released */
+	return 0;
+}
+
+static void tally(struct proxy *px)
+{
+	struct egress_event sum = {.kind = EGRESS_BYTES, .rule = -1};
+
+	for (struct conn *c = px->first; c; c = c->next) {
+		uint64_t up = 0;
+		uint64_t down = 0;
+		if (c->opened)
+			conn_tally(c, &up, &down);
+		sum.up += up;
+		sum.down += down;
+	}
+	if (sum.up || sum.down)
+		control_send(&px->control, &sum);
+}
+
+static void end_all(struct proxy *px)
+{
+	for (struct conn *c = px->first; c;) {
+		struct conn *next = c->next;
+		conn_end(c, true);
+		c = next;
+	}
+}
+
+static void stand_still(struct proxy *px, bool still)
+{
+	px->still = still;
+	for (struct conn *c = px->first; c; c = c->next)
+		conn_update(c);
+}
+
+int rules_order(struct proxy *px, const struct egress_order *o, const int *fds, struct err *e)
+{
+	struct egress_event done = {.kind = EGRESS_DONE, .rule = -1, .id = o->number};
+
+	switch ((enum egress_order_kind)o->kind) {
+	case EGRESS_ORDER_RULES:
+		if (replace(px, o, fds, e) < 0)
+			return -1;
+		control_send(&px->control, &done);
+		judge_all(px);
+		return 0;
+	case EGRESS_ORDER_TALLY:
+		tally(px);
+		break;
+	case EGRESS_ORDER_RESET:
+		end_all(px);
+		break;
+	case EGRESS_ORDER_STILL:
+	case EGRESS_ORDER_GO:
+		stand_still(px, o->kind == EGRESS_ORDER_STILL);
+		break;
+	case EGRESS_ORDERS:
+		break;
+	}
 	control_send(&px->control, &done);
-	judge_all(px);
 	return 0;
 }

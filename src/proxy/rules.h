@@ -15,9 +15,9 @@
 NODISCARD int rules_read(int fd, struct egress_set *ret, struct err *e);
 
 /*
- * Carries out an order with its `n` descriptors, which are the proxy's from now on:
- * the rules are replaced, what they do not allow any more is said as EGRESS_DENY and
- * reset, after EGRESS_RULES was said. On failure the proxy has to end.
+ * Carries out an order that control.c has checked, with its descriptors, which are the
+ * proxy's from now on. What other rules do not allow is said as EGRESS_DENY and reset,
+ * after EGRESS_DONE. On failure the proxy has to end.
  */
-NODISCARD int rules_order(struct proxy *px, const struct egress_order *o, const int *fds, size_t n,
+NODISCARD int rules_order(struct proxy *px, const struct egress_order *o, const int *fds,
 			  struct err *e);

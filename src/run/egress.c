@@ -263,19 +263,22 @@ void egress_hand_on(struct egress *g, const struct report *r, const int *fds, si
 		(void)close(fds[i]);
 }
 
-int egress_order(struct egress *g, const struct egress_set *set, const struct egress_order *o,
+int egress_order(struct egress *g, const struct egress_order *o, const struct egress_set *set,
 		 const int *fds, struct err *e)
 {
 	int all[1 + MAX_EGRESS_ORDER];
+	size_t n = 0;
 
-	AUTO_FD int rules = egress_file(set, e);
-	if (rules < 0)
+	AUTO_FD int rules = set ? egress_file(set, e) : -1;
+	if (set && rules < 0)
 		return -1;
-	all[0] = rules;
-	memcpy(all + 1, fds, o->count * sizeof(int));
-	if (g->ctl >= 0 && send_sockets(g->ctl, o, sizeof(*o), all, 1 + (size_t)o->count))
+	if (set)
+		all[n++] = rules;
+	for (uint32_t i = 0; i < o->count; i++)
+		all[n++] = fds[i];
+	if (g->ctl >= 0 && send_sockets(g->ctl, o, sizeof(*o), all, n))
 		return 0;
-	return err_set(e, ERR_SANDBOX_UNAVAILABLE, "the session's proxy takes no rules");
+	return err_set(e, ERR_SANDBOX_UNAVAILABLE, "the session's proxy takes no orders");
 }
 
 static void count(struct egress_rows *rows, const struct egress_row *row)
@@ -284,9 +287,13 @@ static void count(struct egress_rows *rows, const struct egress_row *row)
 		struct egress_row *r = &rows->v[i];
 		if (r->op == row->op && strcmp(r->said.target, row->said.target) == 0 &&
 		    strcmp(r->said.rule, row->said.rule) == 0) {
-			r->count++;
+			r->count += row->count;
 			return;
 		}
+	}
+	if (row->op == EGRESS_RESOLVE && rows->names == MAX_EGRESS_TOLD / 2) {
+		rows->more += row->count;
+		return;
 	}
 	if (rows->n == rows->room && rows->n < MAX_EGRESS_TOLD) {
 		size_t room = rows->room ? 2 * rows->room : FIRST_ROWS;
@@ -296,10 +303,12 @@ static void count(struct egress_rows *rows, const struct egress_row *row)
 			rows->room = room;
 		}
 	}
-	if (rows->n < rows->room)
-		rows->v[rows->n++] = *row;
-	else
-		rows->more++;
+	if (rows->n == rows->room) {
+		rows->more += row->count;
+		return;
+	}
+	rows->names += row->op == EGRESS_RESOLVE;
+	rows->v[rows->n++] = *row;
 }
 
 /* Of a proxy of another build, or of one that somebody has taken over: counted as nothing. */
@@ -317,7 +326,7 @@ void egress_note(struct egress *g, const struct egress_event *v)
 	struct egress_row row = {.op = v->how == EGRESS_BY_DNS ? EGRESS_RESOLVE : EGRESS_CONNECT,
 				 .how = (enum egress_how)v->how,
 				 .reason = (enum egress_reason)v->reason,
-				 .count = 1};
+				 .count = egress_times(v)};
 
 	if (!is_event(v))
 		return;
@@ -332,13 +341,20 @@ void egress_note(struct egress *g, const struct egress_event *v)
 		count(v->kind == EGRESS_ALLOW ? &g->allowed : &g->denied, &row);
 		break;
 	case EGRESS_CLOSE:
+	case EGRESS_BYTES:
 		g->up += v->up;
 		g->down += v->down;
+		break;
+	case EGRESS_MORE:
+		g->denied.more += row.count;
+		break;
+	case EGRESS_DIED:
+		g->died = true;
 		break;
 	case EGRESS_READY:
 	case EGRESS_FAIL:
 	case EGRESS_REQUEST:
-	case EGRESS_RULES:
+	case EGRESS_DONE:
 	case EGRESS_EVENT_KINDS:
 		break;
 	}

@@ -15,7 +15,10 @@
 #include "egress/set.h"
 #include "plan/report.h"
 
-/* Different rows that are kept of what was allowed, and of what was denied; more are counted. */
+/*
+ * Different rows that are kept of what was allowed, and of what was denied; more are
+ * counted. Of names at most half, so that they leave room for connections.
+ */
 #define MAX_EGRESS_TOLD 256u
 /* How long the proxy may take to listen, from its start. */
 #define EGRESS_READY_MS 10000u
@@ -34,6 +37,7 @@ struct egress_row {
 struct egress_rows {
 	struct egress_row *v;
 	size_t n, room;
+	size_t names;  /* of n: EGRESS_RESOLVE */
 	uint64_t more; /* that found no room */
 };
 
@@ -76,9 +80,12 @@ NODISCARD int egress_await_authority(struct egress *g, struct err *e);
 /* Of a report with sockets: hands them on, and closes them. The last one has none. */
 void egress_hand_on(struct egress *g, const struct report *r, const int *fds, size_t n);
 
-/* Other rules, and sockets for them, to a proxy that listens. EGRESS_RULES says when they hold. */
-NODISCARD int egress_order(struct egress *g, const struct egress_set *set,
-			   const struct egress_order *o, const int *fds, struct err *e);
+/*
+ * An order to a proxy that listens; `set` and `fds` (o->count of them) for other rules.
+ * EGRESS_DONE says that it is carried out.
+ */
+NODISCARD int egress_order(struct egress *g, const struct egress_order *o,
+			   const struct egress_set *set, const int *fds, struct err *e);
 
 /* Something can be read from g->ctl. True: the proxy listens from now on. */
 bool egress_step(struct egress *g);

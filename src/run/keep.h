@@ -72,12 +72,9 @@ struct keep_answer {
 	char message[ERR_MSG_MAX], hint[ERR_HINT_MAX];
 };
 
-/* What the session's proxy has said, to each call that runs. */
+/* What the session's proxy has said, to each call that runs. Its end is EGRESS_DIED. */
 struct keep_event {
 	uint32_t version, kind; /* KEEP_EGRESS */
-	uint32_t died;          /* the proxy has ended; `v` is empty */
-	uint32_t
-		generation; /* of the rules that `v` speaks of: when it is another, so is their file */
 	struct egress_event v;
 };
 

@@ -90,12 +90,24 @@ struct egress_events {
 	size_t n;
 };
 
+/* Connections before names, of which a command may ask for as many as it likes. */
+static const struct egress_row *nth(const struct egress_rows *rows, size_t n)
+{
+	size_t connects = rows->n - rows->names;
+	enum egress_op op = n < connects ? EGRESS_CONNECT : EGRESS_RESOLVE;
+	size_t i = 0;
+
+	for (n -= n < connects ? 0 : connects; rows->v[i].op != op || n-- > 0; i++)
+		;
+	return &rows->v[i];
+}
+
 static void add_egress(const struct egress_rows *rows, const char *event, const char *decision,
 		       const struct audit_event *common, struct egress_events *store,
 		       struct audit_event *v, size_t *n)
 {
 	for (size_t i = 0; i < rows->n && i < EGRESS_EVENTS; i++) {
-		const struct egress_row *r = &rows->v[i];
+		const struct egress_row *r = nth(rows, i);
 		char *rule = store->rule[store->n];
 		struct audit_field *f = store->field[store->n++];
 		uint64_t more = rows->more + (rows->n - EGRESS_EVENTS);

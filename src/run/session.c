@@ -24,6 +24,7 @@
 
 #define MAX_MASKS_BYTES (8u << 20)
 #define FLUSH_MS 500u /* for the last words of a proxy */
+#define MAX_STEPS 256 /* of what the keeper has said; then others have their turn */
 
 int session_masks(const struct request *req, const struct caller *who, const struct source *src,
 		  const char *id, struct buf *out, struct guard **ret_guard, struct err *e)
@@ -266,13 +267,10 @@ static void take_event(struct job_session *s, const struct keep_event *v)
 	struct err ignored = {0}; /* then some rules are called unknown */
 
 	s->egress = s->later;
-	if (v->generation != s->generation && s->rules)
+	if (v->v.generation != s->generation && s->rules)
 		(void)!session_rules_add(s->dir, s->rules, s->own_rules, &ignored);
-	s->generation = v->generation;
-	if (v->died)
-		s->egress->died = true;
-	else
-		egress_note(s->egress, &v->v);
+	s->generation = v->v.generation;
+	egress_note(s->egress, &v->v);
 }
 
 /* What was asked for is answered behind all that was to be said. */
@@ -291,7 +289,8 @@ void job_session_flush(struct job_session *s)
 	}
 }
 
-bool job_session_step(struct job_session *s)
+/* False: the call has to end. *ret_more: there was something, and there may be more. */
+static bool step(struct job_session *s, bool *ret_more)
 {
 	union {
 		struct keep_answer a;
@@ -308,8 +307,10 @@ bool job_session_step(struct job_session *s)
 		s->flushed = true;
 		return true;
 	}
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		*ret_more = false;
 		return true;
+	}
 	if (n == sizeof(a) && a.version == KEEP_VERSION && a.kind == KEEP_END &&
 	    a.code < ERR_CODES) {
 		s->told = (enum err_code)a.code;
@@ -330,6 +331,16 @@ bool job_session_step(struct job_session *s)
 		(void)snprintf(s->why, sizeof(s->why), "the session's keeper has ended");
 	}
 	return false;
+}
+
+bool job_session_step(struct job_session *s)
+{
+	bool more = true;
+
+	for (int i = 0; i < MAX_STEPS && more && s->ctl >= 0; i++)
+		if (!step(s, &more))
+			return false;
+	return true;
 }
 
 const char *job_session_log_name(const struct job *j, size_t which, char ret[CALL_LOG_TEXT])

@@ -24,6 +24,7 @@
 
 #define SOCKETS_MS 5000u /* for what takes one */
 #define ORDER_MS 5000u   /* likewise */
+#define TELL_MS 400u /* for what nobody waits for longer: the front has 500 ms at a call's end */
 
 static int read_set(int fd, struct egress_set *ret, struct err *e)
 {
@@ -233,23 +234,74 @@ static int wait_for_proxy(struct session_egress *s, struct err *e)
 static void hear(void *self, const struct egress_event *v)
 {
 	struct session_egress *s = self;
+	struct egress_event said = *v;
 
-	if (v->kind != EGRESS_RULES) {
-		s->tell(s->self, v);
+	if (v->kind != EGRESS_DONE) {
+		said.generation = s->generation;
+		s->tell(s->self, &said);
 		return;
 	}
 	if (v->id != s->number)
 		return;
+	s->number = 0;
+	if (!s->changes)
+		return;
+	s->changes = false;
 	move(&s->set, &s->next);
 	s->generation++;
-	s->number = 0;
+}
+
+static void say_end(struct session_egress *s)
+{
+	const struct egress_event died = {.kind = EGRESS_DIED,
+					  .rule = -1,
+					  .generation = s->generation};
+
+	s->tell(s->self, &died);
+}
+
+/* Until what was ordered is carried out. False: it is not. */
+static bool settle(struct session_egress *s, unsigned int ms)
+{
+	uint64_t until = clock_deadline(clock_mono_ms(), ms);
+
+	while (s->number && s->out.ctl >= 0 && clock_mono_ms() < until) {
+		struct pollfd fd = {.fd = s->out.ctl, .events = POLLIN};
+		if (poll(&fd, 1, clock_poll_timeout(clock_mono_ms(), until)) > 0)
+			session_egress_step(s);
+	}
+	return !s->number;
+}
+
+static uint32_t next_number(void)
+{
+	static uint32_t last;
+
+	return ++last ? last : ++last;
+}
+
+void session_egress_tell(struct session_egress *s, enum egress_order_kind what)
+{
+	struct egress_order o = {.kind = what, .number = next_number()};
+	struct err ignored = {0}; /* a proxy that is gone is heard of */
+
+	if (session_egress_fd(s) < 0 || !settle(s, TELL_MS))
+		return;
+	s->number = o.number;
+	if (egress_order(&s->out, &o, NULL, NULL, &ignored) < 0)
+		s->number = 0;
+	else if (what != EGRESS_ORDER_RESET)
+		(void)settle(s, TELL_MS);
 }
 
 int session_egress_ready(struct session_egress *s, const struct layers *l, struct err *e)
 {
-	if (!egress_set_opens(&s->set) || session_egress_fd(s) >= 0)
+	/* One that does not answer is none. */
+	if (session_egress_fd(s) >= 0 && settle(s, ORDER_MS))
 		return 0;
 	session_egress_end(s);
+	if (!egress_set_opens(&s->set))
+		return 0;
 	if (egress_begin(&s->out, &s->set, -1, e) < 0)
 		return -1;
 	s->began = true;
@@ -291,23 +343,18 @@ static int read_net(const struct session_egress *s, int more, bool anew, struct 
 /* Hands the rules to the proxy that runs, and waits until they hold. */
 static int hand_over(struct session_egress *s, struct gathered *g, struct err *e)
 {
-	static uint32_t last;
-	uint64_t until = clock_deadline(clock_mono_ms(), ORDER_MS);
+	bool good = settle(s, ORDER_MS);
 
-	s->number = g->order.number = ++last ? last : ++last;
-	if (egress_order(&s->out, &s->next, &g->order, g->fds, e) < 0)
+	g->order.kind = EGRESS_ORDER_RULES;
+	s->number = g->order.number = next_number();
+	s->changes = true;
+	if (good && egress_order(&s->out, &g->order, &s->next, g->fds, e) < 0)
 		return -1;
 	for (uint32_t i = 0; i < g->order.count; i++)
 		if (!has_port(s, (uint16_t)g->order.v[i].port))
 			s->ports[s->port_count++] = (uint16_t)g->order.v[i].port;
-	while (s->number && s->out.ctl >= 0 && clock_mono_ms() < until) {
-		struct pollfd fd = {.fd = s->out.ctl, .events = POLLIN};
-		if (poll(&fd, 1, clock_poll_timeout(clock_mono_ms(), until)) > 0)
-			(void)egress_step(&s->out);
-	}
-	if (s->number == 0)
+	if (good && settle(s, ORDER_MS))
 		return 0;
-	s->number = 0;
 	return err_set(e, ERR_SANDBOX_UNAVAILABLE,
 		       "the session's proxy did not take the rules, and was ended: nothing of the "
 		       "session reaches anything until its next call begins");
@@ -341,14 +388,17 @@ int session_egress_change(struct session_egress *s, const struct layers *l, int 
 	move(&s->set, &s->next);
 	s->generation++;
 	session_egress_end(s);
-	s->tell(s->self, NULL);
+	say_end(s);
 	return -1;
 }
 
-bool session_egress_step(struct session_egress *s)
+void session_egress_step(struct session_egress *s)
 {
+	if (session_egress_fd(s) < 0)
+		return;
 	(void)egress_step(&s->out);
-	return s->out.ctl >= 0;
+	if (s->out.ctl < 0)
+		say_end(s);
 }
 
 void session_egress_end(struct session_egress *s)
@@ -358,5 +408,6 @@ void session_egress_end(struct session_egress *s)
 	egress_stop(&s->out);
 	egress_finish(&s->out);
 	egress_release(&s->out);
-	s->began = false;
+	s->began = s->changes = false;
+	s->number = 0;
 }

@@ -21,10 +21,12 @@ struct session_egress {
 	bool known; /* base and set are there */
 	bool began;
 	bool no_redirect;                  /* this kernel has no nftables */
-	uint32_t number, generation;       /* of the last order; of the rules in force */
+	uint32_t number;                   /* of the order that is not carried out yet; 0: none */
+	uint32_t generation;               /* of the rules in force */
+	bool changes;                      /* the order brings `next` */
 	uint16_t ports[MAX_EGRESS_LOCALS]; /* of the host's loopback, for which sockets are open */
 	size_t port_count;
-	void (*tell)(void *self, const struct egress_event *v); /* NULL: the proxy has ended */
+	void (*tell)(void *self, const struct egress_event *v);
 	void *self;
 };
 
@@ -50,8 +52,15 @@ NODISCARD int session_egress_ready(struct session_egress *s, const struct layers
 NODISCARD int session_egress_change(struct session_egress *s, const struct layers *l, int more,
 				    bool anew, struct err *e);
 
-/* Takes what it has said. False: it has ended. */
-bool session_egress_step(struct session_egress *s);
+/* Takes what it has said, and that it has ended: `tell` gets EGRESS_DIED. */
+void session_egress_step(struct session_egress *s);
+
+/*
+ * Tells the proxy, if there is one: the bytes of open connections are said; all of them
+ * end; nothing is read from them any more, or it is again. Waits a moment until it is
+ * carried out, RESET only before the next call begins.
+ */
+void session_egress_tell(struct session_egress *s, enum egress_order_kind what);
 
 /* The network goes: so does the proxy. */
 void session_egress_end(struct session_egress *s);

@@ -26,12 +26,14 @@
 #include "core/sys.h"
 #include "review/recover.h"
 #include "run/keep.h"
+#include "session/detach.h"
 #include "session/egress.h"
 #include "session/freezer.h"
 #include "session/layers.h"
 #include "session/lease.h"
 #include "session/masks.h"
 #include "session/room.h"
+#include "session/tell.h"
 #include "session/told.h"
 #include "session/usage.h"
 #include "store/remove.h"
@@ -46,8 +48,10 @@
 struct peer {
 	int fd; /* -1: free */
 	bool is_call, detached, told;
-	bool holds, freezes;       /* a review is at work over the session */
-	struct keep_request asked; /* a call that waits for the end of that */
+	bool leaves;                /* it waits for the last word of the proxy */
+	struct egress_backlog said; /* by the proxy, and not read yet */
+	bool holds, freezes;        /* a review is at work over the session */
+	struct keep_request asked;  /* a call that waits for the end of that */
 	int asked_fd;
 	uint32_t warned;  /* KEEP_NEAR_* that it knows of */
 	uint64_t wait_ms; /* until then; 0: none waits */
@@ -153,7 +157,10 @@ static void drop(struct keeper *k, struct peer *p)
 	if (p->init >= 0)
 		(void)close(p->init);
 	base_close_fd(&p->asked_fd);
+	egress_backlog_release(&p->said);
 	*p = NO_PEER;
+	if (was_call && !calls_of(k)) /* of calls that have ended nothing goes on to leave */
+		session_egress_tell(&k->egress, EGRESS_ORDER_RESET);
 	if (was_call && k->lease.state == KEEP_ACTIVE)
 		extend(k);
 	if (froze)
@@ -367,27 +374,25 @@ static void warn(struct keeper *k)
 	}
 }
 
-/* To each call that runs: which one it was is not known. Who does not read misses it. */
 static void tell_calls(void *self, const struct egress_event *v)
 {
-	const struct keeper *k = self;
-	struct keep_event said = {.version = KEEP_VERSION,
-				  .kind = KEEP_EGRESS,
-				  .died = !v,
-				  .generation = k->egress.generation};
+	struct keeper *k = self;
 
-	if (v)
-		said.v = *v;
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		if (k->peers[i].fd >= 0 && k->peers[i].is_call)
-			(void)send(k->peers[i].fd, &said, sizeof(said),
-				   MSG_DONTWAIT | MSG_NOSIGNAL);
+			tell_event(k->peers[i].fd, &k->peers[i].said, v);
 }
 
-static void hear_proxy(struct keeper *k)
+/* What waits for fronts that read again, and behind it the answer to one that leaves. */
+static void go_on_telling(struct keeper *k)
 {
-	if (session_egress_fd(&k->egress) >= 0 && !session_egress_step(&k->egress))
-		tell_calls(k, NULL);
+	for (size_t i = 0; i < MAX_PEERS; i++) {
+		struct peer *p = &k->peers[i];
+		if (p->fd < 0 || !tell_flush(p->fd, &p->said) || !p->leaves)
+			continue;
+		p->leaves = false;
+		answer(k, p, KEEP_EGRESS, NULL, NULL, 0, 0);
+	}
 }
 
 static void begin_call(struct keeper *k, struct peer *p, const struct keep_request *q, int fd)
@@ -522,6 +527,7 @@ static int pause_all(struct keeper *k, struct err *e)
 		(void)!freezer_set(k->cgroup, false, &(struct err){0});
 		return -1;
 	}
+	session_egress_tell(&k->egress, EGRESS_ORDER_STILL);
 	k->lease.left_ms = k->end_ms > now ? k->end_ms - now : 0;
 	k->lease.state = KEEP_PAUSED;
 	save_lease(k);
@@ -539,6 +545,7 @@ static int resume_all(struct keeper *k, struct err *e)
 		k->lease.state = KEEP_PAUSED;
 		return -1;
 	}
+	session_egress_tell(&k->egress, EGRESS_ORDER_GO);
 	renew(k, k->lease.left_ms);
 	session_told(k->who, k->rec, "session.resume", NULL);
 	return 0;
@@ -683,8 +690,6 @@ static int carry_out(struct keeper *k, const struct keep_request *q, struct err 
 	case KEEP_END:
 	case KEEP_HOLD:
 	case KEEP_EGRESS:
-		hear_proxy(k);
-		return 0;
 	case KEEP_WARN:
 	case KEEP_NET:
 	case KEEP_KINDS:
@@ -728,6 +733,9 @@ static void on_request(struct keeper *k, struct peer *p)
 	} else if (q.kind == KEEP_HOLD) {
 		int rc = hold(k, p, &q, &e);
 		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
+	} else if (q.kind == KEEP_EGRESS) {
+		session_egress_tell(&k->egress, EGRESS_ORDER_TALLY);
+		p->leaves = true;
 	} else if (q.kind == KEEP_NET) {
 		int rc = change_net(k, &q, fd, rules, &e);
 		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
@@ -826,22 +834,30 @@ static void keep_time(struct keeper *k)
 		on_sample(k);
 }
 
+static short peer_events(const struct peer *p)
+{
+	return egress_backlog_waits(&p->said) ? POLLIN | POLLOUT : POLLIN;
+}
+
 static void loop(struct keeper *k)
 {
 	struct pollfd fds[MAX_PEERS + 3];
 
 	while (!k->over) {
 		for (size_t i = 0; i < MAX_PEERS; i++)
-			fds[i] = (struct pollfd){.fd = k->peers[i].fd, .events = POLLIN};
+			fds[i] = (struct pollfd){.fd = k->peers[i].fd,
+						 .events = peer_events(&k->peers[i])};
 		fds[MAX_PEERS] = (struct pollfd){.fd = k->listener, .events = POLLIN};
 		fds[MAX_PEERS + 1] = (struct pollfd){.fd = k->layers.ctl, .events = POLLRDHUP};
 		fds[MAX_PEERS + 2] =
 			(struct pollfd){.fd = session_egress_fd(&k->egress), .events = POLLIN};
 		(void)poll(fds, MAX_PEERS + 3, clock_poll_timeout(boot_ms(), next_ms(k)));
-		hear_proxy(k);
+		session_egress_step(&k->egress);
 		for (size_t i = 0; i < MAX_PEERS && !k->over; i++)
-			if (fds[i].fd >= 0 && fds[i].fd == k->peers[i].fd && fds[i].revents)
+			if (fds[i].fd >= 0 && fds[i].fd == k->peers[i].fd &&
+			    (fds[i].revents & ~POLLOUT))
 				on_request(k, &k->peers[i]);
+		go_on_telling(k);
 		if (!k->over && fds[MAX_PEERS].revents)
 			on_peer(k);
 		if (!k->over)
@@ -912,42 +928,12 @@ struct word {
 	bool good;
 };
 
-static void leave_caller(struct keeper *k, int *tell)
-{
-	static const int kept[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP};
-
-	(void)setsid();
-	(void)chdir("/");
-	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-		(void)sigaction(kept[i],
-				&(struct sigaction){.sa_handler =
-							    i < 3 || i > 3 ? SIG_IGN : SIG_DFL},
-				NULL);
-	(void)sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; fd <= 2; fd++)
-		(void)dup2(null, fd);
-	/* All that the caller had open stays the caller's. */
-	int *mine[] = {&k->dir, &k->uid_fd, &k->lock, tell};
-	for (size_t i = 0; i < ARRAY_LEN(mine); i++)
-		if (*mine[i] >= 0)
-			*mine[i] = fcntl(*mine[i], F_DUPFD_CLOEXEC, 100 + (int)i);
-	for (size_t i = 0; i < ARRAY_LEN(mine); i++) {
-		(void)close(3 + (int)i); /* the caller's, whatever it is */
-		if (*mine[i] < 0)
-			continue;
-		*mine[i] = dup2(*mine[i], 3 + (int)i);
-		(void)fcntl(*mine[i], F_SETFD, FD_CLOEXEC);
-	}
-	(void)sys_close_range(3 + ARRAY_LEN(mine), ~0u, 0);
-	(void)prctl(PR_SET_NAME, "sandglass-keep", 0, 0, 0);
-}
-
 static _Noreturn void keep(const struct caller *who, int dir, struct session_record *rec,
 			   const struct keeper_fds *held, bool fresh, int tell)
 {
 	static struct keeper k;
 	struct word w = {.good = false};
+	int *const mine[] = {&k.dir, &k.uid_fd, &k.lock, &tell};
 
 	k = (struct keeper){.who = who,
 			    .rec = rec,
@@ -959,7 +945,7 @@ static _Noreturn void keep(const struct caller *who, int dir, struct session_rec
 			    .layers = {.ctl = -1, .user = -1, .pidns = -1, .net = -1}};
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		k.peers[i] = NO_PEER;
-	leave_caller(&k, &tell);
+	detach(mine, ARRAY_LEN(mine));
 	k.egress.dir = k.dir;
 	w.good = begin(&k, fresh, &w.e) == 0;
 	(void)!write(tell, &w, sizeof(w));

@@ -8,6 +8,7 @@ In a network of the test's own (lib/world.py) in which every address leads to th
 
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -16,7 +17,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
 import world as worlds  # noqa: E402
-from place import identities_once, wait_for  # noqa: E402
+from place import SANDGLASS, identities_once, wait_for  # noqa: E402
 from session import Sessions, code  # noqa: E402
 from world import ALLOWED, OTHER  # noqa: E402
 
@@ -64,6 +65,7 @@ while True:
     except OSError as e:
         print("failed", type(e).__name__, file=out)
 """
+HOLD = 7001  # one at which it reads to the end, says one byte, and keeps the connection
 ECHO = 7000  # a port at which this program sends back what it gets
 
 
@@ -138,6 +140,25 @@ def echo():
                 s.sendall(got)
         except OSError:
             pass
+        s.close()
+
+    def accept():
+        while True:
+            threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def hold(world):
+    server = socket.create_server(("0.0.0.0", HOLD), backlog=64)
+
+    def serve(s):
+        while s.recv(65536):
+            pass
+        s.sendall(b"x")
+        poll = select.poll()
+        poll.register(s, select.POLLERR)
+        if poll.poll(30000):
+            world.note("reset", "", HOLD, "", b"")
         s.close()
 
     def accept():
@@ -299,13 +320,100 @@ def lasting(box):
     box.p.session("destroy", "--discard", name)
 
 
-PARTS = [opened, closed, told, places, wrong, lasting]
+def kept_bytes(box):
+    """A connection that the server does not end: its bytes are the call's, and it ends with it."""
+    name = box.session("--allow-host", f"allowed.test:{HOLD}")
+    box.world.forget()
+    done = box.p.exec(name, "python3 -c \"import socket; "
+                      f"s = socket.create_connection(('allowed.test', {HOLD}), timeout=20); "
+                      "s.sendall(bytes(1000000)); s.shutdown(1); s.recv(1)\"", "--json")
+    result = json.loads(done.out or "{}")
+    usage = result.get("usage", {})
+    box.row(result.get("ok") is True and usage.get("egress_bytes") == 1000001,
+            "bytes of a connection that is still open are counted when the call ends", done)
+    box.row(wait_for(lambda: [row for row in box.world.seen if row[0] == "reset"], 20, 0.05),
+            "and it ends with the last call of the session", box.world.seen)
+    again = box.p.exec(name, "true", "--json")
+    usage = json.loads(again.out or "{}").get("usage", {})
+    box.row(usage.get("egress_bytes") == 0, "nothing of it is the next call's", again)
+    box.p.session("destroy", "--discard", name)
+
+
+FLOOD = r"""
+import os, socket, threading, time
+over = False
+def flood():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setblocking(False)
+    n = 0
+    while not over:
+        n += 1
+        label = b"n%x" % (n % 5000)
+        if n % 300 == 0:
+            time.sleep(0.01)
+        try:
+            s.sendto(b"ab\1\0\0\1\0\0\0\0\0\0" + bytes([len(label)]) + label + b"\4test\0\0\1\0\1",
+                     ("127.0.0.53", 53))
+        except OSError:
+            time.sleep(0)
+threading.Thread(target=flood, daemon=True).start()
+time.sleep(0.5)
+def get(host, port):
+    for _ in range(20):
+        try:
+            s = socket.create_connection((host, port), timeout=20)
+            break
+        except socket.gaierror:
+            time.sleep(0.05)
+    else:
+        return "no name"
+    try:
+        s.sendall(b"x\r\n\r\n")
+        return "got" if s.recv(100) else "ended"
+    except OSError:
+        return "reset"
+print(*[get("allowed.test", p) for p in (22, 80, 81, 443, 5432, 8080, 9418, 15001, 3128, 1080)])
+print(*[get("low.test", p) for p in range(9001, 9011)])
+over = True
+"""
+
+
+def flooded(box):
+    """Ever other names that are asked for do not hide what was connected to."""
+    name = box.session("--allow-host", "allowed.test:*", "--allow-host", "low.test:80")
+    box.p.write(f"{box.p.src}/flood.py", FLOOD, 0o644)
+    done = box.p.exec(name, "python3 flood.py", "--json", timeout=90)
+    result = json.loads(done.out or "{}")
+    lines = result.get("stdout", {}).get("text", "").splitlines()
+    denials = result.get("denials", [])
+    told = {d["target"] for d in denials if d["op"] == "connect"}
+    names = sum(d["count"] for d in denials if d["op"] == "dns")
+    box.row(len(lines) == 2 and lines[0].split() == ["got"] * 10 and "got" not in lines[1],
+            "control: ten are reached, ten are not", lines)
+    box.row({f"low.test:{p}" for p in range(9001, 9011)} <= told and names > 256,
+            "all ten denied connections are told, in spite of a flood of names", sorted(map(str, told)),
+            names)
+    box.row(any(d["rule"] == "network" for d in denials), "what is not told one by one is counted",
+            denials[-2:])
+    log = box.p.run([SANDGLASS, "audit", "query", "--json", "--session", name])
+    events = json.loads(log.out or "[]")
+    allowed = [v for v in events if v["event"] == "egress.allow"]
+    refused = [v for v in events if v["event"] == "egress.deny" and
+               v["data"]["how"] == "redirect"]
+    box.row(len(allowed) == 10 and len(refused) == 10, "and all twenty are in the log",
+            allowed, refused, log.err)
+    box.p.session("destroy", "--discard", name)
+
+
+PARTS = [opened, closed, told, places, wrong, lasting, kept_bytes, flooded]
 
 
 def main():
     world = worlds.begin()
-    world.names.update({"allowed.test": [ALLOWED], "other.test": [OTHER], "bad.test": [OTHER]})
+    world.names.update({"allowed.test": [ALLOWED], "other.test": [OTHER], "bad.test": [OTHER],
+                        "low.test": [OTHER]})
     echo()
+    hold(world)
     chosen = sys.argv[1:]
     for who in identities_once():
         box = Box(who, world)

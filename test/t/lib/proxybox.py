@@ -29,13 +29,13 @@ HOSTS = {PUBLIC: ["one.test", "two.test", "a.wild.test", "b.wild.test", "denied.
          "10.9.8.7": ["private.test"], "169.254.169.254": ["metadata.test"],
          "127.0.0.1": ["rebound.test"]}
 KINDS = {"dns_udp": 0, "dns_tcp": 1, "http": 2, "socks": 3, "redirect4": 4, "redirect6": 5, "local": 6}
-EVENTS = ["ready", "allow", "deny", "fail", "close", "request"]
+EVENTS = ["ready", "allow", "deny", "fail", "close", "request", "bytes", "more", "done", "died"]
 HOWS = ["dns", "redirect", "http", "connect", "socks", "local"]
 REASONS = ["rule", "default", "port", "denied", "class", "loopback", "host", "synthetic", "sni", "ech",
            "authority", "malformed", "protocol", "limit", "unresolved", "unreached", "method", "path", "push",
            "certificate", "tls", "secret", "ambiguous"]
 CA = struct.Struct("=II2048s")
-EVENT = struct.Struct("=IIIiIIQQ256s46s16s256s2xI4x")
+EVENT = struct.Struct("=IIIiIIQQ256s46s16s256s2xIII4x")
 
 # The child's numbers 3 to 5 are in use here, so that nothing that matters gets them.
 _reserved = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
@@ -234,11 +234,11 @@ class Proxy:
 
 
 def decode(raw):
-    kind, how, reason, rule, port, ident, up, down, host, address, method, path, status = EVENT.unpack(raw)
+    kind, how, reason, rule, port, ident, up, down, host, address, method, path, status, times, _ = EVENT.unpack(raw)
     return {"kind": EVENTS[kind], "how": HOWS[how], "reason": REASONS[reason], "rule": rule, "port": port,
             "id": ident, "up": up, "down": down, "host": host.split(b"\0")[0].decode(),
             "address": address.split(b"\0")[0].decode(), "method": method.split(b"\0")[0].decode(),
-            "path": path.split(b"\0")[0].decode(), "status": status}
+            "path": path.split(b"\0")[0].decode(), "status": status, "times": times or 1}
 
 
 class Server:
