@@ -396,7 +396,7 @@ def flooded(box):
     box.row(any(d["rule"] == "network" for d in denials), "what is not told one by one is counted",
             denials[-2:])
     log = box.p.run([SANDGLASS, "audit", "query", "--json", "--session", name])
-    events = json.loads(log.out or "[]")
+    events = json.loads(log.out)["events"]
     allowed = [v for v in events if v["event"] == "egress.allow"]
     refused = [v for v in events if v["event"] == "egress.deny" and
                v["data"]["how"] == "redirect"]
