@@ -365,6 +365,8 @@ def get(host, port):
             break
         except socket.gaierror:
             time.sleep(0.05)
+        except OSError:  # a reset that came early
+            return "reset"
     else:
         return "no name"
     try:
