@@ -330,6 +330,10 @@ static int read_net(const struct session_egress *s, int more, bool anew, struct 
 
 	if (read_set(more, &new, e) < 0 || (!anew && session_net_read(s->dir, &net, e) < 0))
 		return -1;
+	if (egress_set_inspects(&new))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "rules by method and path hold from a session's beginning: tunnels "
+			       "that stand were not looked into");
 	for (size_t i = 0; i < new.n; i++) {
 		const struct egress_entry *r = &new.v[i];
 		if (!has_rule(&net, r) &&

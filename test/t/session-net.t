@@ -289,6 +289,10 @@ def wrong(box):
     over = box.net(name, "--allow-local", "30000")
     box.row(full.status == 0 and (over.status, code(over)) == (2, "CONFIG_INVALID") and
             len(box.p.show(name).get("network")) == 65, "64 local ports, not 65", full, over)
+    inspect = box.net(name, "--allow-host", "a.test GET /x")
+    box.row((inspect.status, code(inspect)) == (2, "UNSUPPORTED") and
+            len(box.p.show(name).get("network")) == 65, "a rule by method and path is UNSUPPORTED",
+            inspect)
     for option, value in (("--allow-host", "a.test"), ("--deny-host", "a.test"),
                           ("--allow-local", "80")):
         one = box.p.session("exec", option, value, name, "true")
