@@ -113,7 +113,7 @@ static void read_rule(struct reader *r, const struct node *n, unsigned int list)
 	const struct node *host = find_key(n, "host");
 	if (!host)
 		reader_wrong(r, n, "`host` is missing", "write {host: HOST}");
-	if (r->findings->errors != before)
+	if (!host || r->findings->errors != before)
 		return;
 	(void)buf_str(&text, host->text);
 	put_list(&text, find_key(n, "methods"), ',');

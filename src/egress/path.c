@@ -102,9 +102,9 @@ static const char *check_segments(const char *path)
 	return NULL;
 }
 
-static void put_slashes(const char *text, char *ret)
+static void put_slashes(const char *text, const char *end, char *ret)
 {
-	while (*text) {
+	while (text < end) {
 		bool slash = strncmp(text, ENCODED_SLASH, 3) == 0;
 		*ret++ = slash ? '/' : *text;
 		text += slash ? 3 : 1;
@@ -129,7 +129,7 @@ const char *egress_path_read(const char *target, size_t n, struct egress_path *r
 			return bad;
 	}
 	*at = '\0';
-	put_slashes(ret->text, ret->slashes);
+	put_slashes(ret->text, at, ret->slashes);
 	const char *bad = check_segments(ret->text);
 	return bad ? bad : check_segments(ret->slashes);
 }

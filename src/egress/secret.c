@@ -325,15 +325,15 @@ static bool has_placeholder(const struct egress_secret *s, const char *value, si
 }
 
 const struct egress_secret *egress_secret_replace(const struct egress_secrets *s,
-						  const struct host *host, uint16_t port, bool tls,
-						  const char *field, size_t field_len,
-						  const char *value, size_t value_len)
+						  const struct egress_leg *to, const char *field,
+						  size_t field_len, const char *value,
+						  size_t value_len)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct egress_secret *one = &s->v[i];
-		if ((tls || one->plain) && strlen(one->field) == field_len &&
-		    strncasecmp(one->field, field, field_len) == 0 && has_host(one, host, port) &&
-		    has_placeholder(one, value, value_len))
+		if ((to->tls || one->plain) && strlen(one->field) == field_len &&
+		    strncasecmp(one->field, field, field_len) == 0 &&
+		    has_host(one, to->host, to->port) && has_placeholder(one, value, value_len))
 			return one;
 	}
 	return NULL;

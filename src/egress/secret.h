@@ -63,12 +63,19 @@ NODISCARD int egress_secrets_encode(const struct egress_secrets *s, struct buf *
 NODISCARD int egress_secrets_decode(const void *bytes, size_t len, struct egress_secrets *ret,
 				    struct err *e);
 
+/* Where a request goes. */
+struct egress_leg {
+	const struct host *host;
+	uint16_t port;
+	bool tls; /* and the server has shown who it is */
+};
+
 /*
  * The secret whose ->value is to be the whole value of this header: of that name, with its
  * placeholder in it (as it stands, or inside of `Basic base64`), towards one of its hosts,
  * over TLS unless it is `plain`. NULL: none, the header stays as it is.
  */
 const struct egress_secret *egress_secret_replace(const struct egress_secrets *s,
-						  const struct host *host, uint16_t port, bool tls,
-						  const char *field, size_t field_len,
-						  const char *value, size_t value_len);
+						  const struct egress_leg *to, const char *field,
+						  size_t field_len, const char *value,
+						  size_t value_len);

@@ -206,13 +206,14 @@ bool inspect_request(struct conn *c, const struct http_head *h)
 
 bool inspect_secrets(struct conn *c, struct http_head *h)
 {
+	const struct egress_leg to = {&c->host, c->port, c->secure};
 	bool any = false;
 
 	for (size_t i = 0; i < h->count; i++) {
 		struct http_field *f = &h->fields[i];
 		const struct egress_secret *s =
-			egress_secret_replace(&c->px->secrets, &c->host, c->port, c->secure,
-					      f->name.p, f->name.n, f->value.p, f->value.n);
+			egress_secret_replace(&c->px->secrets, &to, f->name.p, f->name.n,
+					      f->value.p, f->value.n);
 		if (!s)
 			continue;
 		f->value = (struct http_text){s->value, strlen(s->value)};

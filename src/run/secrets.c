@@ -111,6 +111,8 @@ static int spawn_command(char **argv, char **env, int out, pid_t *ret)
 	int rc = posix_spawn_file_actions_addopen(&acts, 0, "/dev/null", O_RDONLY, 0);
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(&acts, out, 1);
+	if (rc == 0 && !argv[0])
+		rc = ENOENT;
 	if (rc == 0)
 		rc = posix_spawnp(ret, argv[0], &acts, &attr, argv, env);
 	(void)posix_spawnattr_destroy(&attr);

@@ -34,8 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(out.n == h.total && memcmp(out.p, bytes, out.n) == 0);
 		for (size_t i = 0; i < s.n; i++) {
 			const struct egress_secret *one =
-				egress_secret_replace(&s, &host, 443, false, s.v[i].field,
-						      strlen(s.v[i].field), s.v[i].placeholder,
+				egress_secret_replace(&s, &(struct egress_leg){&host, 443, false},
+						      s.v[i].field, strlen(s.v[i].field),
+						      s.v[i].placeholder,
 						      strlen(s.v[i].placeholder));
 			FUZZ_CHECK(!one || one->plain);
 		}

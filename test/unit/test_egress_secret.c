@@ -59,8 +59,9 @@ START_TEST(where_it_goes)
 		struct host h;
 		ck_assert(host_read(rows[i].host, strlen(rows[i].host), &h) == HOST_GOOD);
 		const struct egress_secret *r =
-			egress_secret_replace(&s, &h, rows[i].port, rows[i].tls, rows[i].field,
-					      strlen(rows[i].field), rows[i].value,
+			egress_secret_replace(&s,
+					      &(struct egress_leg){&h, rows[i].port, rows[i].tls},
+					      rows[i].field, strlen(rows[i].field), rows[i].value,
 					      strlen(rows[i].value));
 		ck_assert_msg(!r == !rows[i].name, "row %zu", i);
 		if (r)
@@ -74,6 +75,7 @@ START_TEST(inside_basic)
 	static const char *const users[] = {"", "u:", "us:", "use:", "user:"};
 	AUTO_EGRESS_SECRETS s = {.n = 0};
 	const struct host h = {.kind = HOST_NAME, .text = "api.example.com"};
+	const struct egress_leg to = {&h, 443, true};
 
 	fill(&s);
 	for (size_t i = 0; i < ARRAY_LEN(users); i++) {
@@ -82,12 +84,12 @@ START_TEST(inside_basic)
 		ck_assert(buf_printf(&text, "%s%s%s", users[i], PLACEHOLDER, users[i]) == 0);
 		ck_assert(buf_str(&header, "Basic ") == 0);
 		ck_assert(base64_encode(&header, text.p, text.n) == 0);
-		ck_assert_ptr_nonnull(egress_secret_replace(&s, &h, 443, true, "Authorization", 13,
-							    header.p, header.n));
+		ck_assert_ptr_nonnull(
+			egress_secret_replace(&s, &to, "Authorization", 13, header.p, header.n));
 		/* Only where it says so. */
 		header.p[0] = 'X';
-		ck_assert_ptr_null(egress_secret_replace(&s, &h, 443, true, "Authorization", 13,
-							 header.p, header.n));
+		ck_assert_ptr_null(
+			egress_secret_replace(&s, &to, "Authorization", 13, header.p, header.n));
 	}
 }
 END_TEST
