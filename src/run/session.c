@@ -23,8 +23,8 @@
 #include "store/sessionnet.h"
 
 #define MAX_MASKS_BYTES (8u << 20)
-#define FLUSH_MS 500u /* for the last words of a proxy */
-#define MAX_STEPS 256 /* of what the keeper has said; then others have their turn */
+#define FLUSH_MS 500u     /* for the last words of a proxy */
+#define STEPS_AT_ONCE 256 /* of what the keeper has said; then others have their turn */
 
 int session_masks(const struct request *req, const struct caller *who, const struct source *src,
 		  const char *id, struct buf *out, struct guard **ret_guard, struct err *e)
@@ -337,7 +337,7 @@ bool job_session_step(struct job_session *s)
 {
 	bool more = true;
 
-	for (int i = 0; i < MAX_STEPS && more && s->ctl >= 0; i++)
+	for (int i = 0; i < STEPS_AT_ONCE && more && s->ctl >= 0; i++)
 		if (!step(s, &more))
 			return false;
 	return true;
