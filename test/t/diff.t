@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import shim  # noqa: E402
 import tap  # noqa: E402
 from place import SANDGLASS, SANITIZED, USER, Identity, Place, Terminal, beside, identities_once  # noqa: E402
-from sessions import Session, difference, tree  # noqa: E402
+from sessions import Session, asks, difference, tree  # noqa: E402
 
 ROUNDS = int(os.environ.get("ROUNDS", "300" if not SANITIZED else "30"))
 SEED = int(os.environ.get("SEED", "0")) or int(time.time())
@@ -145,9 +145,10 @@ class Case:
         self.s = Session(self.place, copy=copy, **more)
 
     def outside(self, script):
-        subprocess.run([*(self.place.owner.prefix if self.place.who.uid == 0 else self.place.who.prefix),
-                        "/usr/bin/python3", "-c", script], cwd=self.place.src, check=True,
-                       capture_output=True)
+        who = self.place.owner if self.place.who.uid == 0 else self.place.who
+        done = asks(who.prefix, self.place.src, script)
+        if done.returncode:
+            raise RuntimeError(f"outside: {done.stderr}")
 
     def put(self, path, data):
         at = self.place.src

@@ -77,6 +77,14 @@ def helper(prefix):
     return _helpers[key]
 
 
+def asks(prefix, at, script, options="", uid=None):
+    """Has that helper run it. Returns what came of it."""
+    asked = helper(prefix)
+    print(json.dumps({"at": at, "options": options, "uid": uid, "script": textwrap.dedent(script)}),
+          file=asked.stdin, flush=True)
+    return subprocess.CompletedProcess(script, *json.loads(asked.stdout.readline()))
+
+
 class Session:
     """who: an Identity that makes it; root sessions belong to `owner` (a uid)."""
 
@@ -139,10 +147,7 @@ class Session:
             uid = self.uid
         if self.seen_late:
             _helpers.pop(tuple(prefix), None)
-        asked = helper(prefix)
-        print(json.dumps({"at": at, "options": options, "uid": uid, "script": textwrap.dedent(script)}),
-              file=asked.stdin, flush=True)
-        done = subprocess.CompletedProcess(script, *json.loads(asked.stdout.readline()))
+        done = asks(prefix, at, script, options, uid)
         if check and done.returncode != 0:
             raise RuntimeError(f"in the session: {done.stderr}")
         if self.root and self.owner[0] == 0:
