@@ -150,6 +150,38 @@ def pushes(place, git):
     tap.ok("push possible" in said.out + said.err, f"policy check says that a push is possible ({who})", said)
 
 
+# Who trusts the private CA bare does so by the host's store; inside, by what inspection hands in.
+INSPECTED = ("curl", "wget", "python's urllib", "node's fetch", "git over https", "npm", "pip", "go")
+
+
+def inspected(place, git):
+    """The same clients with nothing set, through inspection, and git's writes."""
+    who = place.who.name
+
+    def run(network, script):
+        place.write(f"{place.out}/policy.yaml", f"version: 1\nnetwork: {network}\n", 0o644)
+        done = place.run([SANDGLASS, "run", "--json", "--timeout", "100s", "--policy", f"{place.out}/policy.yaml",
+                          "-c", script], timeout=120)
+        result = json.loads(done.out) if done.out.startswith("{") else {"ok": False, "denials": [], "stdout": {"text": ""}}
+        return result, done
+    begin = "set -e; here=$PWD; work=$(mktemp -d); cd $work; cp $here/ca.pem .; "
+    for name in INSPECTED:
+        rule, script, says, _ = CLIENTS[name]
+        script = script.replace("--ca-certificate=ca.pem ", "")
+        result, done = run(f"{{allow: [{rule}], inspect: [{rule}]}}", NO_VARIABLES + begin + script)
+        tap.ok(result["ok"] and says in result["stdout"]["text"], f"{name}: inspected ({who})", done)
+    mine, old = f"refs/heads/{who}-inspected", servers.refs(git)
+    script = NO_VARIABLES + begin + "git clone -q https://git.test/app.git app; cd app; echo fetched; " \
+        f"git push -q https://git.test/app.git HEAD:{mine}"
+    for more in ("", ", push: [git.test/other]"):
+        result, done = run(f"{{allow: ['*:*'], inspect: [git.test]{more}}}", script)
+        tap.ok("fetched" in result["stdout"]["text"] and not result["ok"] and servers.refs(git) == old and
+               any("push" in row["rule"] for row in result["denials"]),
+               f"git, inspected{more}: fetch works, push does not, with every host allowed ({who})", done)
+    result, done = run("{allow: [git.test], inspect: [git.test], push: [git.test/app]}", script)
+    tap.ok(result["ok"] and mine in servers.refs(git), f"git, inspected: a push with its grant ({who})", done)
+
+
 def main():
     if "CLIENTS_PACKAGES" not in os.environ:
         with tempfile.TemporaryDirectory(prefix="sgd.") as top:
@@ -164,6 +196,7 @@ def main():
     world.names.update({**{name: [ALLOWED] for name in (*servers.NAMES, "db.test")}, "evil.test": [OTHER]})
     world.account(USER)
     ca, chain = servers.authority(world.top)
+    world.trust(ca)
     servers.repository(git)
     files = {"files.test": {"/hello": b"hello of files\n"}, "npm.test": servers.npm_files(HOOK),
              "pip.test": servers.pip_files(HOOK), "go.test": servers.go_files()}
@@ -179,6 +212,7 @@ def main():
                 if not sys.argv[1:] or name in sys.argv[1:]:
                     tap.attempt(f"{name} ({who.name})", client, place, world, name)
             tap.attempt(f"pushes ({who.name})", pushes, place, git)
+            tap.attempt(f"inspected ({who.name})", inspected, place, git)
             place.close()
     finally:
         serve.close()

@@ -66,7 +66,7 @@ class World:
             self.listen_udp(port)
 
     def close(self):
-        subprocess.run("umount /etc/passwd /etc/hosts /etc/resolv.conf /etc/nsswitch.conf", shell=True,
+        subprocess.run("umount /etc/passwd /etc/ssl/certs/ca-certificates.crt /etc/hosts /etc/resolv.conf /etc/nsswitch.conf", shell=True,
                        check=False, stderr=subprocess.DEVNULL)
         shutil.rmtree(self.top, ignore_errors=True)
 
@@ -78,6 +78,16 @@ class World:
             out.writelines([*lines, f"someone:x:{uid}:{uid}::/nonexistent:/bin/sh\n"])
         os.chmod(f"{self.top}/passwd", 0o644)
         subprocess.run(["mount", "--bind", f"{self.top}/passwd", "/etc/passwd"], check=True)
+
+    def trust(self, ca):
+        """The host's store has that authority too, as proxy and bare programs see it."""
+        store = os.path.realpath("/etc/ssl/certs/ca-certificates.crt")
+        with open(f"{self.top}/store", "w", encoding="ascii") as out:
+            for path in (store, ca):
+                with open(path, encoding="ascii") as handle:
+                    out.write(handle.read())
+        os.chmod(f"{self.top}/store", 0o644)
+        subprocess.run(["mount", "--bind", f"{self.top}/store", store], check=True)
 
     # servers
 
