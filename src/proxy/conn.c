@@ -213,7 +213,12 @@ static size_t wanted(struct conn *c, enum end which)
 
 	if (s->fd < 0 || s->ended || s->broken || c->px->still)
 		return 0;
-	return s->tls && !tls_is_secured(s->tls) ? SMALL_READ : c->ops->want(c, which);
+	if (!s->tls)
+		return c->ops->want(c, which);
+	/* What it says can make TLS answer by itself (KeyUpdate): not while it takes nothing. */
+	if (s->out_len > s->out_at)
+		return 0;
+	return tls_is_secured(s->tls) ? c->ops->want(c, which) : SMALL_READ;
 }
 
 /* TLS may have what it has already read, of which no socket tells. */

@@ -16,7 +16,10 @@
 #define MAX_INTERIM 16 /* 1xx responses before the response */
 
 struct exchange {
-	struct buf first; /* head and checked body, as they go to the server */
+	struct proxy *px;
+	size_t charged;    /* of px->held: room of first and head */
+	struct echo *echo; /* a value went up with it; NULL: none */
+	struct buf first;  /* head and checked body, as they go to the server */
 	enum http_body body;
 	uint64_t left; /* HTTP_BODY_LENGTH */
 	struct http_chunks chunks;
@@ -48,8 +51,22 @@ void exchange_free(struct exchange *x)
 		return;
 	forget_first(&x->first);
 	buf_release(&x->head);
+	x->px->held -= x->charged;
+	echo_free(x->echo);
 	free(x->asked);
 	free(x);
+}
+
+/* What it keeps counts with all that is kept of beginnings. False: that is too much. */
+static bool charge(struct exchange *x)
+{
+	size_t now = x->first.cap + x->head.cap;
+
+	if (now > x->charged && now - x->charged > MAX_HELD_BYTES - x->px->held)
+		return false;
+	x->px->held += now - x->charged;
+	x->charged = now;
+	return true;
 }
 
 static void fail(struct conn *c, unsigned int status, const char *why)
@@ -143,6 +160,27 @@ static void request_data(struct conn *c, const char *p, size_t n)
 	(void)conn_send(c, SERVER, p, used);
 }
 
+/* The server sends a secret's value back, which the sandbox is not to know. */
+static void reveals(struct conn *c)
+{
+	conn_say(c, EGRESS_DENY, EGRESS_WHY_SECRET, c->rule, &c->address);
+	fail(c, 502, "the server's answer holds a secret that was sent to it");
+}
+
+/* A part of the body, the last one if it is `over`. False: the connection has ended, or will. */
+static bool send_body(struct conn *c, const char *p, size_t n, bool over)
+{
+	struct echo *echo = c->exchange->echo;
+	AUTO_BUF out = BUF_INIT(8 * MAX_RELAY_BYTES);
+
+	if (!echo)
+		return n == 0 || conn_send(c, CLIENT, p, n);
+	if (echo_feed(echo, p, n, over, &out))
+		return out.n == 0 || conn_send(c, CLIENT, out.p, out.n);
+	reveals(c);
+	return false;
+}
+
 static void reply_body(struct conn *c, const char *p, size_t n)
 {
 	struct exchange *x = c->exchange;
@@ -171,7 +209,7 @@ static void reply_body(struct conn *c, const char *p, size_t n)
 	case HTTP_BODY_CLOSE:
 		break;
 	}
-	if ((used == 0 || conn_send(c, CLIENT, p, used)) && over)
+	if (send_body(c, p, used, over) && over)
 		done(c);
 }
 
@@ -206,6 +244,11 @@ static bool take_reply_head(struct conn *c, const struct http_head *h)
 		x->answered = true;
 	}
 	http_response_write(h, x->keep, &out);
+	if (x->echo && echo_finds(x->echo, out.p, out.n)) {
+		x->answered = false;
+		reveals(c);
+		return false;
+	}
 	if (out.failed) {
 		x->answered = false;
 		fail(c, 502, "the server's head is too long");
@@ -236,7 +279,7 @@ static void reply_data(struct conn *c, const char *p, size_t n)
 			fail(c, 502, bad.why);
 			return;
 		case HTTP_MORE:
-			if (buf_add(&x->head, head.p + at, head.n - at) < 0)
+			if (buf_add(&x->head, head.p + at, head.n - at) < 0 || !charge(x))
 				conn_end(c, true);
 			return;
 		case HTTP_DONE:
@@ -267,10 +310,10 @@ static void eof(struct conn *c, enum end from)
 		fail(c, 502, "the server ended without an answer");
 	else if (x->reply == HTTP_BODY_CLOSE && c->side[from].cut)
 		conn_reset_after(c, CLIENT); /* nobody knows whether that was all of it */
-	else if (x->reply == HTTP_BODY_CLOSE)
+	else if (x->reply != HTTP_BODY_CLOSE)
+		conn_finish(c); /* cut off; the client sees that by its length */
+	else if (send_body(c, "", 0, true))
 		done(c);
-	else /* cut off; the client sees that by its length */
-		conn_finish(c);
 }
 
 static void broken(struct conn *c, enum end from)
@@ -298,6 +341,7 @@ static void send_first(struct conn *c)
 {
 	AUTO_BUF first = take_buf(&c->exchange->first);
 
+	(void)charge(c->exchange); /* less than before */
 	c->ops = &ops;
 	conn_deadline(c, EXCHANGE_IDLE_MS, true);
 	(void)conn_send(c, SERVER, first.p, first.n);
@@ -431,8 +475,12 @@ static bool take_request(struct conn *c, struct http_head *h, struct exchange *x
 		conn_end(c, true);
 		return false;
 	}
+	if (!inspect_secrets(c, h, &x->echo)) {
+		conn_end(c, true);
+		return false;
+	}
 	/* With a value in it, it is not to grow: no copy stays behind. */
-	if (inspect_secrets(c, h))
+	if (x->echo)
 		(void)buf_reserve(&x->first, x->first.max);
 	http_request_write(h, authority, &x->first);
 	if (!take_body(x, c->in + h->bytes, c->in_len - h->bytes, &used, &bad)) {
@@ -441,7 +489,7 @@ static bool take_request(struct conn *c, struct http_head *h, struct exchange *x
 		return false;
 	}
 	(void)buf_add(&x->first, c->in + h->bytes, used);
-	if (x->first.failed) {
+	if (x->first.failed || !charge(x)) {
 		conn_end(c, true);
 		return false;
 	}
@@ -466,6 +514,7 @@ void exchange_start(struct conn *c, struct http_head *h)
 		return;
 	}
 	c->exchange = x;
+	x->px = c->px;
 	if (!take_request(c, h, x))
 		return;
 	c->ops = &ops_waiting;

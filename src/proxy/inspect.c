@@ -95,8 +95,8 @@ static void begin_tls(struct conn *c, const struct hello *hello)
 	}
 	if (c->px->ways)
 		tls = tls_for_client(c->px->ways, c->host.text, c->host.kind != HOST_NAME);
-	if (!tls) {
-		conn_end(c, true);
+	if (!tls) { /* rules that came later, to a proxy without an authority; or no memory */
+		deny(c, EGRESS_WHY_TLS);
 		return;
 	}
 	c->secure = true;
@@ -176,6 +176,40 @@ static const char *what_was_refused(enum egress_reason reason)
 	}
 }
 
+static bool has_rule_by_request(const struct conn *c)
+{
+	const struct egress_set *s = &c->px->set;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct egress_rule *r = &s->v[i].rule;
+		if (egress_rule_is_partial(r) && egress_rule_has_port(r, c->port) &&
+		    egress_rule_has_name(r, &c->host))
+			return true;
+	}
+	return false;
+}
+
+/* Fields by which frameworks let a client say another method or path than that of its first line. */
+static bool has_override(const struct http_head *h)
+{
+	static const char *const names[] = {"x-http-method-override", "x-http-method",
+					    "x-method-override",      "x-original-url",
+					    "x-rewrite-url",          "x-original-uri"};
+	char plain[32];
+
+	for (size_t i = 0; i < h->count; i++) {
+		struct http_text name = h->fields[i].name;
+		if (name.n >= sizeof(plain))
+			continue;
+		for (size_t k = 0; k < name.n; k++)
+			plain[k] = name.p[k] == '_' ? '-' : name.p[k];
+		for (size_t k = 0; k < ARRAY_LEN(names); k++)
+			if (http_text_is((struct http_text){plain, name.n}, names[k]))
+				return true;
+	}
+	return false;
+}
+
 bool inspect_request(struct conn *c, const struct http_head *h)
 {
 	struct http_text target = h->path;
@@ -195,6 +229,9 @@ bool inspect_request(struct conn *c, const struct http_head *h)
 		memcpy(slashed + 1, target.p, target.n);
 		target = (struct http_text){slashed, target.n + 1};
 	}
+	if (has_rule_by_request(c) && has_override(h))
+		return refuse(c, h, EGRESS_WHY_AMBIGUOUS, c->rule,
+			      "a field by which some servers take another method or path");
 	struct egress_verdict v = egress_match_request(&c->px->set, &c->host, c->port, h->method.p,
 						       h->method.n, target.p, target.n);
 	if (!v.allow)
@@ -204,10 +241,9 @@ bool inspect_request(struct conn *c, const struct http_head *h)
 	return true;
 }
 
-bool inspect_secrets(struct conn *c, struct http_head *h)
+bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret)
 {
 	const struct egress_leg to = {&c->host, c->port, c->secure};
-	bool any = false;
 
 	for (size_t i = 0; i < h->count; i++) {
 		struct http_field *f = &h->fields[i];
@@ -217,7 +253,14 @@ bool inspect_secrets(struct conn *c, struct http_head *h)
 		if (!s)
 			continue;
 		f->value = (struct http_text){s->value, strlen(s->value)};
-		any = true;
+		if (!*ret)
+			*ret = echo_new();
+		if (!*ret || !echo_add(*ret, s->value))
+			return false;
 	}
-	return any;
+	/* The answer is looked through, which takes one that can be read. */
+	for (size_t i = 0; *ret && i < h->count; i++)
+		if (http_text_is(h->fields[i].name, "accept-encoding"))
+			h->fields[i].value = (struct http_text){"identity", 8};
+	return true;
 }

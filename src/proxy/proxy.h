@@ -14,6 +14,7 @@
 #include "egress/secret.h"
 #include "egress/set.h"
 #include "proxy/control.h"
+#include "proxy/echo.h"
 #include "proxy/http.h"
 #include "proxy/names.h"
 #include "proxy/resolve.h"
@@ -55,7 +56,7 @@ struct proxy {
 	bool still;                 /* EGRESS_ORDER_STILL */
 	bool redirects, redirects6; /* there is a transparent path, for IPv6 too */
 	size_t kept;                /* bytes in all struct side.out */
-	size_t held;                /* room in all struct conn.in */
+	size_t held;                /* room in all struct conn.in, and in exchanges */
 	uint32_t last_id;
 	char *scratch; /* MAX_RELAY_BYTES; valid within one callback */
 	struct ca *ca; /* NULL: no rule asks for inspection */
@@ -239,8 +240,11 @@ bool inspect_wanted(const struct conn *c);
 void inspect_start(struct conn *c);
 /* May this request to c->host go up? If not, it was said, and answered. */
 bool inspect_request(struct conn *c, const struct http_head *h);
-/* Values where their placeholders are, as far as they may go to c->host. True: there was one. */
-bool inspect_secrets(struct conn *c, struct http_head *h);
+/*
+ * Values where their placeholders are, as far as they may go to c->host; each is added to
+ * *ret, which begins as NULL. False: no memory.
+ */
+bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret);
 
 /* One for each kind of listener: takes what was accepted. */
 void http_accepted(struct proxy *px, int fd);

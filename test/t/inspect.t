@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 import warnings
+from urllib.parse import quote
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import pki  # noqa: E402
@@ -76,7 +77,10 @@ def answer(server, s):
         data = b"0123456789abcdef" * (BIG // 16)
     else:
         data = b"seen " + head.split(b"\r\n")[0] + b" sha " + hashlib.sha256(seen).hexdigest().encode()
-    if path.startswith(b"/ok/chunks"):
+    if path.startswith(b"/ok/echo/"):
+        echo_back(s, path, next((x.split(b" ")[-1] for x in head.split(b"\r\n")
+                                 if x.lower().startswith(b"authorization:")), b"none"))
+    elif path.startswith(b"/ok/chunks"):
         s.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
                   b"".join(b"%x;e=1\r\n%s\r\n" % (len(x), x) for x in (data[:5], data[5:])) + b"0\r\nX-T: 1\r\n\r\n")
     elif path.startswith((b"/ok/end", b"/ok/cut")):
@@ -92,6 +96,26 @@ def answer(server, s):
             s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n")
         else:
             s.sendall(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status, len(data)) + data)
+
+
+def echo_back(s, path, value):
+    """What it was sent, in the way that the path says."""
+    kind = path.split(b"/")[3]
+    if kind == b"head":
+        s.sendall(b"HTTP/1.1 200 OK\r\nX-Echo: " + value + b"\r\nContent-Length: 2\r\n\r\nok")
+        return
+    body = {b"raw": value, b"base64": base64.b64encode(b"x:" + value), b"url": quote(value, safe="").encode(),
+            b"end": value}[kind]
+    body = b"headers: " + body + b" and more"
+    if kind == b"end":
+        s.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    else:
+        s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+    for piece in (body[:14], body[14:]):
+        s.sendall(piece)
+        time.sleep(0.2)
+    if kind == b"end":
+        s.unwrap()
 
 
 def tls_server(certs, name, port):
@@ -331,6 +355,14 @@ def rules(p, web):
     tap.ok(ask(p, request(host="ONE.test.:443"))[0] == 200, "Host: control: another spelling")
     got = ask(p, request("https://two.test/ok/x"))
     tap.ok(got[0] == 400, "a target that is a URL is refused", got)
+    web.seen.clear()
+    for field in ("X-HTTP-Method-Override: DELETE", "X-Method-Override: PUT", "x_http_method: DELETE",
+                  "X-Original-URL: /no/x", "X-Rewrite-Url: /no/x"):
+        got = ask(p, request(more=field.encode() + b"\r\n"))
+        tap.ok(denied(got, "ambiguous"), f"another method or path by {field.split(':')[0]} is refused", got)
+    tap.ok(not web.seen, "another method or path: nothing went up", web.seen)
+    got = ask(p, request(host="a.wild.test", more=b"X-HTTP-Method-Override: PATCH\r\n"), host="a.wild.test")
+    tap.ok(got[0] == 200, "another method: control: no rule about requests", got)
     more = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n"
     tap.ok(denied(ask(p, request(more=more)), "protocol"), "WebSocket is refused, and says so")
 
@@ -385,6 +417,28 @@ def secrets(web, plain_server):
                              ("half of it", f"Authorization: Bearer {marks[0][:-1]}\r\n", "/ok/x")):
         got, head = sent(more.encode(), path)
         tap.ok(got[0] == 200 and value.encode() not in head, f"secret: not in {name}", head)
+    # A server that sends it back: the sandbox does not get it, in no spelling.
+    for kind in ("raw", "base64", "url", "end", "head"):
+        p.take()
+        data = b""
+        try:
+            with secure(p) as s:
+                s.sendall(request(f"/ok/echo/{kind}", more=f"Authorization: Bearer {marks[0]}\r\n".encode()))
+                while True:
+                    more = s.recv(65536)
+                    if not more:
+                        break
+                    data += more
+        except (OSError, ssl.SSLError):
+            pass
+        event = p.wait(lambda e: e["kind"] == "deny")
+        tap.ok(event and event["reason"] == "secret" and value[6:].encode() not in data and b" and more" not in data,
+               f"secret: sent back ({kind}): kept from the sandbox", event, data)
+        got = ask(p, request(f"/ok/echo/{kind}", more=b"Authorization: Bearer something-else\r\n")) if kind != "end" else None
+        tap.ok(kind == "end" or (got[0] == 200 and (kind == "head" or b" and more" in got[2])),
+               f"secret: sent back ({kind}): control: another value", got)
+    got, head = sent(f"Authorization: Bearer {marks[0]}\r\nAccept-Encoding: gzip, br\r\n".encode())
+    tap.ok(b"Accept-Encoding: identity\r\n" in head and b"gzip" not in head, "secret: the answer is to be readable", head)
     got, head = sent(f"Authorization: Bearer {marks[0]}\r\n".encode(), host="two.test")
     tap.ok(got[0] == 200 and value.encode() not in head and marks[0].encode() in head, "secret: not to another host", head)
     plain_server.seen.clear()
