@@ -88,6 +88,9 @@ int egress_condition_read(struct egress_rule *r, const char *text, const char *a
 	if (r->kind == EGRESS_PREFIX || r->kind == EGRESS_LOOPBACK)
 		return refuse(e, text, at,
 			      "methods and paths need a name: addresses are not inspected");
+	if (r->list == EGRESS_LIST_DENY && r->kind == EGRESS_EVERY)
+		return refuse(e, text, at,
+			      "methods and paths are denied by name: addresses are not inspected");
 	for (;;) {
 		size_t n = strcspn(p, " ");
 		if (n == 0)

@@ -45,6 +45,21 @@ static const char *check_byte(int c)
 	return c == 0xc0 || c == 0xc1 ? "an overlong encoding in the path" : NULL;
 }
 
+/* The `%XX` at p, which stands for c, and what follows it. */
+static const char *check_encoded(int c, const char *p, const char *end)
+{
+	int next = undo(p + 3, end);
+
+	if (c == '%' && end - p >= 5 && hex(p[3]) >= 0 && hex(p[4]) >= 0)
+		return "a percent sign that is encoded twice";
+	if (c == '?' || c == '#')
+		return "an encoded `?` or `#` in the path";
+	if ((c == 0xe0 && next >= 0x80 && next < 0xa0) ||
+	    (c == 0xf0 && next >= 0x80 && next < 0x90))
+		return "an overlong encoding in the path";
+	return check_byte(c);
+}
+
 /* One byte of the target, or one `%XX`. */
 static const char *take_byte(const char **p, const char *end, char **ret)
 {
@@ -62,10 +77,9 @@ static const char *take_byte(const char **p, const char *end, char **ret)
 	int c = undo(*p, end);
 	if (c < 0)
 		return "a percent sign that stands for nothing";
-	if (check_byte(c))
-		return check_byte(c);
-	if (c == '%' && end - *p >= 5 && hex((*p)[3]) >= 0 && hex((*p)[4]) >= 0)
-		return "a percent sign that is encoded twice";
+	const char *bad = check_encoded(c, *p, end);
+	if (bad)
+		return bad;
 	*p += 3;
 	if (is_same(c)) {
 		*(*ret)++ = (char)c;
@@ -77,16 +91,28 @@ static const char *take_byte(const char **p, const char *end, char **ret)
 	return NULL;
 }
 
-/* "." and "..", also with what some servers cut off behind a semicolon. */
+/* Where what some servers cut off as a parameter begins; n: nowhere. */
+static size_t parameters(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s[i] == ';' || (n - i >= 3 && strncasecmp(s + i, "%3B", 3) == 0))
+			return i;
+	return n;
+}
+
+/* "." and "..", also with encoded bytes of ASCII around them, which some servers cut off. */
 static bool is_dots(const char *s, size_t n)
 {
 	size_t dots = 0;
 
-	while (dots < n && s[dots] == '.')
-		dots++;
-	if (dots == 0 || dots > 2)
-		return false;
-	return dots == n || s[dots] == ';' || (n - dots >= 3 && memcmp(s + dots, "%3B", 3) == 0);
+	for (size_t i = 0; i < n;) {
+		int c = undo(s + i, s + n);
+		if (c < 0 ? s[i] != '.' : c > 0x7f)
+			return false;
+		dots += c < 0;
+		i += c < 0 ? 1 : 3;
+	}
+	return dots == 1 || dots == 2;
 }
 
 static const char *check_segments(const char *path)
@@ -95,7 +121,10 @@ static const char *check_segments(const char *path)
 		size_t n = strcspn(++p, "/");
 		if (n == 0 && p[0])
 			return "an empty segment in the path";
-		if (is_dots(p, n))
+		size_t kept = parameters(p, n);
+		if (n && kept == 0)
+			return "an empty segment with parameters in the path";
+		if (is_dots(p, kept))
 			return "a dot segment in the path";
 		p += n;
 	}
@@ -136,7 +165,7 @@ const char *egress_path_read(const char *target, size_t n, struct egress_path *r
 
 const char *egress_pattern_check(const char *pattern, size_t n)
 {
-	struct egress_path unused;
+	struct egress_path unused; /* but for its canonical form */
 
 	if (n == 0 || pattern[0] != '/')
 		return "a path begins with `/`";
@@ -145,6 +174,10 @@ const char *egress_pattern_check(const char *pattern, size_t n)
 	const char *bad = egress_path_read(pattern, n, &unused);
 	if (bad)
 		return bad;
+	if (parameters(pattern, n) < n)
+		return "a path without parameters (`;`), which servers cut off";
+	if (strlen(unused.text) != n || memcmp(unused.text, pattern, n) != 0)
+		return "in a path percent signs stand only for what needs them, in upper case";
 	for (const char *p = pattern; p < pattern + n;) {
 		const char *next = memchr(p + 1, '/', (size_t)(pattern + n - p) - 1);
 		size_t len = (size_t)((next ? next : pattern + n) - p) - 1;
@@ -173,24 +206,14 @@ static bool same_byte(char a, char b, bool loosely)
 	return a == b || (loosely && strncasecmp(&a, &b, 1) == 0);
 }
 
-static size_t without_parameters(struct piece s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] == ';' || (s.n - i >= 3 && strncasecmp(s.p + i, "%3B", 3) == 0))
-			return i;
-	return s.n;
-}
-
 /* `*` is any bytes. */
-static bool match_piece(struct piece pattern, struct piece s, bool loosely)
+static bool match_bytes(struct piece pattern, struct piece s, bool loosely)
 {
 	size_t star = SIZE_MAX;
 	size_t from = 0;
 	size_t p = 0;
 	size_t i = 0;
 
-	if (loosely)
-		s.n = without_parameters(s);
 	while (i < s.n) {
 		if (p < pattern.n && pattern.p[p] == '*') {
 			star = p++;
@@ -208,6 +231,18 @@ static bool match_piece(struct piece pattern, struct piece s, bool loosely)
 	while (p < pattern.n && pattern.p[p] == '*')
 		p++;
 	return p == pattern.n;
+}
+
+/* Loosely: with its parameters or without; else with and without. */
+static bool match_piece(struct piece pattern, struct piece s, bool loosely)
+{
+	struct piece cut = {s.p, parameters(s.p, s.n)};
+	bool whole = match_bytes(pattern, s, loosely);
+
+	if (cut.n == s.n)
+		return whole;
+	return loosely ? whole || match_bytes(pattern, cut, loosely)
+		       : whole && match_bytes(pattern, cut, loosely);
 }
 
 static const char *cut_slashes(const char *s, const char *end)
@@ -297,7 +332,7 @@ static void read_laxly(char *s, size_t n, char *ret)
 		size_t len = 0;
 		while (i + len < n && s[i + len] != '/')
 			len++;
-		size_t kept = without_parameters((struct piece){s + i, len});
+		size_t kept = parameters(s + i, len);
 		if (kept == 2 && memcmp(s + i, "..", 2) == 0) {
 			for (to -= to > ret + 1; to > ret && to[-1] != '/';)
 				to--;
@@ -322,19 +357,19 @@ static bool is_one_of(const char *method, size_t n, const char *const *names)
 static bool pushes(const char *method, size_t method_len, const char *path, const char *query)
 {
 	static const char *const reads[] = {"GET", "HEAD", "OPTIONS", NULL};
-	static const char *const dav[] = {"PUT",  "DELETE", "PROPFIND", "PROPPATCH", "MKCOL",
-					  "COPY", "MOVE",   "LOCK",     "UNLOCK",    NULL};
 
-	if (strstr(path, "/git-receive-pack/") ||
-	    (strstr(path, "/info/refs/") && strstr(query, "git-receive-pack")))
+	if (strstr(path, "/git-receive-pack/"))
+		return true;
+	if (strstr(path, "/info/refs/") &&
+	    (strstr(query, "git-receive-pack") || strstr(path, "git-receive-pack")))
 		return true;
 	if (is_one_of(method, method_len, reads))
 		return false;
 	const char *lfs = strstr(path, "/info/lfs/");
-	if (lfs && strcmp(lfs, "/info/lfs/objects/batch/") != 0)
-		return true;
+	if (lfs)
+		return strcmp(lfs, "/info/lfs/objects/batch/") != 0;
 	return strstr(path, "/gitlab-lfs/") ||
-	       (strstr(path, ".git/") && is_one_of(method, method_len, dav));
+	       (strstr(path, ".git/") && !strstr(path, "/git-upload-pack/"));
 }
 
 bool egress_path_pushes(const char *method, size_t method_len, const char *target, size_t n)
@@ -352,9 +387,11 @@ bool egress_path_pushes(const char *method, size_t method_len, const char *targe
 	for (size_t i = 0; i < n; i++) {
 		if (copy[i] >= 'A' && copy[i] <= 'Z')
 			copy[i] = (char)(copy[i] | 0x20);
-		if (copy[i] == '\\')
+		unsigned char c = (unsigned char)copy[i];
+		/* Where some reader ends a path or begins its next part. */
+		if (c == '\\' || (i < path_end && (c <= ' ' || c == 0x7f || c == '?' || c == '#')))
 			copy[i] = '/';
-		if (copy[i] == '\0')
+		else if (c == '\0')
 			copy[i] = ' ';
 	}
 	copy[query + query_len] = '\0';

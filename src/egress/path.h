@@ -23,27 +23,28 @@ struct egress_path {
 
 /*
  * Reads n bytes up to a `?`. NULL: good, else why it is ambiguous, and ret is of no use:
- * dot segments, empty segments, backslashes, control bytes, bytes over 126, `#`, a
- * percent sign that is none or stands for another, the overlong %C0 and %C1; each of
- * them raw or encoded.
+ * dot segments, empty segments (also with parameters or encoded bytes of ASCII around),
+ * backslashes, control bytes, bytes over 126, `#`, an encoded `?`, a percent sign that is
+ * none or stands for another, overlong encodings; each of them raw or encoded.
  */
 const char *egress_path_read(const char *target, size_t n, struct egress_path *ret);
 
 /*
  * A pattern of a rule: begins with a slash; `*` is any bytes but a slash, `**` alone
- * between two slashes any number of segments, none as well. Gets n bytes. NULL: good.
+ * between two slashes any number of segments, none as well. In the form that requests
+ * are brought into, without parameters. Gets n bytes. NULL: good.
  */
 const char *egress_pattern_check(const char *pattern, size_t n);
 
 /*
- * `loosely`, for rules that deny: letters of either case, without `;…` of a segment and
- * slashes at the end.
+ * `loosely`, for rules that deny: letters of either case, with or without `;…` of a
+ * segment, without slashes at the end. Else with `;…` and without it.
  */
 bool egress_path_match(const char *pattern, size_t n, const char *path, bool loosely);
 
 /*
- * A request by which git writes: receive-pack, locks and uploads of LFS, WebDAV below
- * a `.git`. Read as loosely as any server might: percent signs undone twice, any case,
+ * A request by which git writes: receive-pack, locks and uploads of LFS, whatever writes
+ * below a `.git` but upload-pack. Read as loosely as any server might: percent signs undone twice, any case,
  * dot segments followed. At most MAX_EGRESS_TARGET bytes. What a body says is not seen: LFS's batch call is no write.
  */
 bool egress_path_pushes(const char *method, size_t method_len, const char *target, size_t n);

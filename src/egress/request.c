@@ -59,6 +59,9 @@ bool egress_set_inspects(const struct egress_set *s)
 	return false;
 }
 
+/* By their place in egress_methods. */
+enum { METHOD_GET = 1u << 0, METHOD_HEAD = 1u << 1 };
+
 static uint32_t method_bit(const char *method, size_t n)
 {
 	for (unsigned int i = 0; i < EGRESS_METHODS; i++)
@@ -67,10 +70,15 @@ static uint32_t method_bit(const char *method, size_t n)
 	return 0;
 }
 
-/* A method that no rule can name is in none, so a deny rule of methods is about it too. */
+/*
+ * A method that no rule can name is in none, so a deny rule of methods is about it too; one of GET
+ * is about HEAD, which says the same of a thing but its content (RFC 9110 9.3.2).
+ */
 static bool has_method(const struct egress_rule *r, uint32_t method)
 {
 	if (r->methods == 0)
+		return true;
+	if (r->list == EGRESS_LIST_DENY && method == METHOD_HEAD && (r->methods & METHOD_GET))
 		return true;
 	return method ? (r->methods & method) != 0 : r->list == EGRESS_LIST_DENY;
 }
