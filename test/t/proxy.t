@@ -652,7 +652,7 @@ def transfers(p, server):
     until = time.monotonic() + 10
     while fds_of(p) > before and time.monotonic() < until:
         time.sleep(0.1)
-    tap.ok(fds_of(p) == before, "bytes: no descriptor is left of them", before, fds_of(p))
+    tap.ok(fds_of(p) <= before, "bytes: no descriptor is left of them", before, fds_of(p))
     # A reset by the client reaches the server.
     seen = []
 
