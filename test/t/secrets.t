@@ -278,6 +278,12 @@ def hidden(box):
                            "tee /sand/tmp/kept | cat; wc -c </sand/tmp/kept")
     seen = (box.tls.take() or [""])[0]
     box.row(holds(seen.encode(), box.canary), "control: the server had the value, and said it back", done)
+    box.row(result and out(result) == "0\n" and not holds(done.out.encode(), box.canary) and
+            any(row["rule"] == "network.secret" for row in result["denials"]),
+            "what the server says back does not come, and the result says why", done)
+    box.place.write(f"{box.place.src}/said", "\n".join(forms(f"Bearer {box.canary}")), 0o644)
+    result, done = box.run({"network": NET, "secrets": [secret()]}, "cat said")
+    os.unlink(f"{box.place.src}/said")
     box.row(result and "****" in out(result) and not holds(done.out.encode(), box.canary),
             "a result holds it neither raw, nor in base64, nor percent-encoded", done)
     result, done = box.run({"network": NET, "secrets": [secret()]}, "true", "--allow-host", "bad host")
