@@ -14,7 +14,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "policy/environment.h"
 #include "policy/gitid.h"
+#include "policy/network.h"
 #include "run/policy.h"
 #include "run/session.h"
 #include "run/uidlock.h"
@@ -33,12 +35,23 @@ struct making {
 	struct keeper_fds held;
 };
 
+/* What each call would refuse is refused before there is a session. */
+static int check_words(const struct request *req, struct err *e)
+{
+	AUTO_EGRESS_SET set = {0};
+
+	for (size_t i = 0; i < req->env.n; i++)
+		if (environment_check_name(req->env.v[i], strcspn(req->env.v[i], "="), e) < 0)
+			return err_wrap(e, "--env");
+	return network_of(req, &set, e);
+}
+
 static int check(struct making *m, struct err *e)
 {
 	static struct view view; /* 1 MiB of lists */
 
 	if (source_locate(m->req, m->who, &m->src, e) < 0 ||
-	    policy_load(&m->policy, m->req, m->who, &m->src, e) < 0 ||
+	    policy_load(&m->policy, m->req, m->who, &m->src, e) < 0 || check_words(m->req, e) < 0 ||
 	    (m->who->root && uidlock_check(e) < 0) || refused_init(m->who, &m->refused, e) < 0 ||
 	    source_check(&m->src, &m->refused, e) < 0)
 		return -1;
