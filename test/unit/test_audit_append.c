@@ -317,6 +317,7 @@ START_TEST(killed_writers)
 					{.event = "big", .data = f, .data_count = ARRAY_LEN(f)}};
 	unsigned int torn = 0;
 	unsigned int met = 0;
+	long span = 20000000;
 
 	(void)suite_seed();
 	memset(text, 'x', MAX_AUDIT_TEXT);
@@ -328,7 +329,10 @@ START_TEST(killed_writers)
 		ck_assert_int_ge(pid, 0);
 		while (pid == 0)
 			(void)!audit_append(&who, v, ARRAY_LEN(v), 0, &e);
-		struct timespec a_while = {.tv_nsec = random() % 20000000};
+		/* Longer where a writer needs longer to come to it. */
+		if (met == 0 && i % 10 == 9 && span < 400000000)
+			span *= 2;
+		struct timespec a_while = {.tv_nsec = random() % span};
 		(void)nanosleep(&a_while, NULL);
 		ck_assert_int_eq(kill(pid, SIGKILL), 0);
 		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
