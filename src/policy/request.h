@@ -25,6 +25,8 @@ enum isolation { ISOLATION_NAMESPACE, ISOLATION_LANDLOCK };
 
 /* Indices of the choices of --mode, in this order. */
 extern const char *const mode_names[];
+/* That of a call; one that failed before it was decided has the default. */
+const char *mode_name(int mode);
 
 #define MODE_UNSET (-1) /* no option named one: the policy files decide */
 

@@ -21,6 +21,11 @@
 
 const char *const mode_names[] = {"read-only", "workspace-write", "danger-full-access", NULL};
 
+const char *mode_name(int mode)
+{
+	return mode_names[mode < 0 ? MODE_WORKSPACE_WRITE : mode];
+}
+
 const char *caller_env(const struct caller *c, const char *name)
 {
 	size_t n = strlen(name);

@@ -239,7 +239,7 @@ int job_record(const struct job *j, struct err *e)
 		{.key = "argv", .kind = AUDIT_ARGV, .argv = argv},
 		PATH("cwd", j->cwd[0] ? j->cwd : j->who.cwd),
 		PATH("source", j->src.given ? j->src.path : NULL),
-		WORD("mode", mode_names[j->req->mode]),
+		WORD("mode", mode_name(j->req->mode)),
 		WORD("writes", j->in ? session_writes_names[j->in->rec.writes] : "direct"),
 		WORD("isolation", isolation_of(j)),
 		WORD("runs_as", j->runs_as),

@@ -440,7 +440,7 @@ static void write_sandbox(const struct job *j, struct json *o)
 		    j->req->mode == MODE_FULL_ACCESS ? "none"
 		    : job_is_rung(j)                 ? "landlock"
 						     : "namespace");
-	json_kv_str(o, "mode", mode_names[j->req->mode]);
+	json_kv_str(o, "mode", mode_name(j->req->mode));
 	json_kv_str(o, "writes", j->in ? session_writes_names[j->in->rec.writes] : "direct");
 	json_key(o, "source");
 	if (j->src.given)
