@@ -4,6 +4,10 @@
  */
 #include "egress/event.h"
 
+const char *const egress_stores[EGRESS_STORES] = {"/etc/ssl/certs/ca-certificates.crt",
+						  "/etc/pki/tls/certs/ca-bundle.crt",
+						  "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
 const char *egress_reason_name(enum egress_reason reason)
 {
 	static const char *const names[EGRESS_WHYS] = {

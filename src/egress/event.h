@@ -160,3 +160,10 @@ struct egress_ca {
 	uint32_t n;                    /* bytes of pem, without its NUL */
 	char pem[MAX_EGRESS_CA_BYTES]; /* NUL-terminated */
 };
+
+/*
+ * Where Debian, Fedora, openSUSE and Alpine keep the authorities that the host trusts: the proxy
+ * verifies servers by them, and a sandbox under inspection has the first one's beside ours.
+ */
+#define EGRESS_STORES 4u
+extern const char *const egress_stores[EGRESS_STORES];

@@ -392,9 +392,7 @@ static void show_text(struct show *s)
 
 	show_layers(s);
 	begin = s->out->n;
-	(void)buf_printf(s->out, "mode: %s",
-			 mode_names[s->set->mode == MODE_UNSET ? MODE_WORKSPACE_WRITE
-							       : s->set->mode]);
+	(void)buf_printf(s->out, "mode: %s", mode_name(s->set->mode));
 	end_line(s, begin, &s->set->mode_from, NULL);
 	begin = s->out->n;
 	(void)buf_printf(s->out, "writes: %s", writes_of(s));
@@ -630,9 +628,7 @@ static int show_json(struct show *s, struct err *e)
 	json_obj_begin(&j);
 	json_kv_uint(&j, "version", 1);
 	json_layers(s, &j);
-	kv_value(&j, "mode",
-		 mode_names[s->set->mode == MODE_UNSET ? MODE_WORKSPACE_WRITE : s->set->mode],
-		 &s->set->mode_from);
+	kv_value(&j, "mode", mode_name(s->set->mode), &s->set->mode_from);
 	kv_value(&j, "writes", writes_of(s), &s->set->writes_from);
 	json_key(&j, "limits");
 	json_obj_begin(&j);

@@ -86,6 +86,18 @@ void answer_bad(struct conn *c, unsigned int status, const char *why)
 				   .header_value = "malformed"});
 }
 
+static void deny(struct conn *c, enum egress_reason reason, const struct egress_said *said,
+		 const char *text)
+{
+	answer(c, &(struct answer){.status = 403,
+				   .code = "EGRESS_DENIED",
+				   .message = text,
+				   .header = "X-Sandglass-Denied",
+				   .header_value = egress_reason_name(reason),
+				   .rule = said->rule,
+				   .hint = said->hint});
+}
+
 void answer_denied(struct conn *c, enum egress_reason reason, int rule)
 {
 	struct egress_said said;
@@ -99,13 +111,7 @@ void answer_denied(struct conn *c, enum egress_reason reason, int rule)
 		said.hint[0] = '\0';
 	(void)snprintf(text, sizeof(text), "sandglass denied %s (%.300s)%s%.400s", said.target,
 		       said.rule, said.hint[0] ? "; to allow it: " : "", said.hint);
-	answer(c, &(struct answer){.status = 403,
-				   .code = "EGRESS_DENIED",
-				   .message = text,
-				   .header = "X-Sandglass-Denied",
-				   .header_value = egress_reason_name(reason),
-				   .rule = said.rule,
-				   .hint = said.hint});
+	deny(c, reason, &said, text);
 }
 
 void answer_refused(struct conn *c, enum egress_reason reason, int rule, const char *what)
@@ -116,13 +122,7 @@ void answer_refused(struct conn *c, enum egress_reason reason, int rule, const c
 	egress_say(&c->px->set, reason, rule, c->host.text, c->port, "", &said);
 	(void)snprintf(text, sizeof(text), "sandglass denied a request to %s: %s (%.300s)",
 		       said.target, what, said.rule);
-	answer(c, &(struct answer){.status = 403,
-				   .code = "EGRESS_DENIED",
-				   .message = text,
-				   .header = "X-Sandglass-Denied",
-				   .header_value = egress_reason_name(reason),
-				   .rule = said.rule,
-				   .hint = said.hint});
+	deny(c, reason, &said, text);
 }
 
 void answer_insecure(struct conn *c, bool denied, const char *why)

@@ -18,6 +18,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/base.h"
+#include "egress/event.h"
 #include "egress/host.h"
 
 #define CA_NAME "sandglass session authority"
@@ -204,11 +205,6 @@ bool ca_leaf(struct ca *ca, const char *host, bool is_address, struct leaf *ret)
 	return true;
 }
 
-/* Where distributions keep them: Debian, Fedora, SUSE, Alpine, and OpenSSL's own name for it. */
-static const char *const stores[] = {"/etc/ssl/certs/ca-certificates.crt",
-				     "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
-				     "/etc/ssl/cert.pem"};
-
 X509_STORE *ca_host_store(struct err *e)
 {
 	X509_STORE *store = X509_STORE_new();
@@ -217,14 +213,14 @@ X509_STORE *ca_host_store(struct err *e)
 		(void)err_set(e, ERR_INTERNAL, "out of memory");
 		return NULL;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(stores); i++)
-		if (X509_STORE_load_file(store, stores[i]) == 1)
+	for (size_t i = 0; i < EGRESS_STORES; i++)
+		if (X509_STORE_load_file(store, egress_stores[i]) == 1)
 			return store;
 	X509_STORE_free(store);
 	(void)err_set(
 		e, ERR_SANDBOX_UNAVAILABLE,
 		"no certificate authorities to check servers with: %s and its like are missing",
-		stores[0]);
+		egress_stores[0]);
 	(void)err_hint(e,
 		       "install the package ca-certificates, or take network.inspect, rules with "
 		       "methods or paths, and secrets out of the policy");

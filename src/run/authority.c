@@ -13,12 +13,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "egress/event.h"
 #include "policy/environment.h"
-
-/* Where Debian, Fedora, openSUSE and Alpine keep theirs; the proxy looks at the same ones. */
-static const char *const stores[] = {"/etc/ssl/certs/ca-certificates.crt",
-				     "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
-				     "/etc/ssl/cert.pem"};
 
 static int read_store(const char *path, struct buf *ret, struct err *e)
 {
@@ -71,8 +67,8 @@ int authority_add(struct view *v, const char *pem, struct err *e)
 {
 	AUTO_BUF all = BUF_INIT(1u << 20);
 
-	for (size_t i = 0; i < ARRAY_LEN(stores) && all.n == 0; i++)
-		if (read_store(stores[i], &all, e) < 0)
+	for (size_t i = 0; i < EGRESS_STORES && all.n == 0; i++)
+		if (read_store(egress_stores[i], &all, e) < 0)
 			return -1;
 	if (all.n && all.p[all.n - 1] != '\n')
 		(void)buf_char(&all, '\n');

@@ -462,18 +462,24 @@ def transparent(p, servers):
     tap.ok(got is None, "redirect: nobody listens at the server: a reset", got)
 
 
+def reaction(s, data):
+    """What comes back of it, at most 10 bytes; none after a reset."""
+    s.sendall(data)
+    try:
+        return s.recv(10)
+    except ConnectionResetError:
+        return b""
+    finally:
+        s.close()
+
+
 def sni_in_tunnels(p, server):
     for way, through in (("connect", box.connect_through), ("socks", box.socks_through)):
         for sni, good in (("one.test", True), ("evil.test", False)):
             server.seen.clear()
             s, _ = through(p, "one.test", PORT)
             data = hello(sni)
-            s.sendall(data)
-            try:
-                got = s.recv(10)
-            except ConnectionResetError:
-                got = b""
-            s.close()
+            got = reaction(s, data)
             tap.ok(bool(got) == good and bool(server.seen) == good, f"{way}: TLS for {sni} in a tunnel to one.test", got)
 
 
@@ -486,12 +492,7 @@ def odd_hellos(p, server):
         server.seen.clear()
         p.take()
         s, _ = box.connect_through(p, "one.test", PORT)
-        s.sendall(first)
-        try:
-            got = s.recv(10)
-        except ConnectionResetError:
-            got = b""
-        s.close()
+        got = reaction(s, first)
         tap.ok(not got and not server.seen, f"connect: a hello with {name} does not pass", got, server.seen)
     server.seen.clear()
     s, _ = box.connect_through(p, "one.test", PORT)
@@ -510,12 +511,7 @@ def later_hellos(p, server):
                 recv_exactly(s, 6)
             data = hello(sni)
             server.seen.clear()
-            s.sendall(data)
-            try:
-                got = s.recv(10)
-            except ConnectionResetError:
-                got = b""
-            s.close()
+            got = reaction(s, data)
             tap.ok(bool(got) == good and bool(server.seen) == good,
                    f"connect: after {turns} answers TLS for {sni} {'passes' if good else 'does not'}", got)
     s, _ = box.connect_through(p, "one.test", PORT)
