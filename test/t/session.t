@@ -550,24 +550,44 @@ def under_way(p, s):
 
 def near(p, s):
     """A warning comes before a limit; all sessions together have one, too."""
-    warned = p.exec(s, "dd if=/dev/zero of=w bs=1M count=17 2>/dev/null; sleep 2")
-    told = json.loads(p.exec(s, "seq 260 | xargs touch; sleep 2", "--json").out)
-    p.exec(s, "ls | xargs rm -f; sleep 0.6")
-    calm = json.loads(p.exec(s, "sleep 0.5", "--json").out)
+    # A keeper on a busy machine looks seldom: what is to be seen is waited for.
+    warned = until(lambda: p.exec(s, "dd if=/dev/zero of=w bs=1M count=17 2>/dev/null; sleep 2"),
+                   lambda r: r.err)
+    told = until(lambda: json.loads(p.exec(s, "seq 260 | xargs touch; sleep 2", "--json").out),
+                 lambda r: len(r["limits_near"]) == 2)
+    p.exec(s, "ls | xargs rm -f")
+    calm = until(lambda: json.loads(p.exec(s, "sleep 0.5", "--json").out),
+                 lambda r: r["limits_near"] == [])
     tap.ok("sandglass: warning: the session has" in warned.err and warned.status == 0 and
            told["limits_near"] == ["disk", "inodes"] and told["ok"] and calm["limits_near"] == [],
            f"R9: near a limit there is a warning, {p.who.name}", warned, told, calm)
     other = f"{p.state}/sessions/00000000-0000-4000-8000-000000000000"
     os.mkdir(other)
     p.own(other)
-    said = []
-    for size in ((20 << 30) - (1 << 20), (20 << 30) + 1, 1 << 20):
+
+    def with_others(size, script, good):
         p.write(f"{other}/usage", f"{size:020}", 0o600)
-        said.append(p.exec(s, "sleep 0.5; echo went"))
+        return until(lambda: p.exec(s, script, timeout=40), good)
+
+    near_all = with_others((20 << 30) - (1 << 20), "sleep 0.5; echo went",
+                           lambda r: "warning: all sessions" in r.err)
+    over_all = with_others((20 << 30) + 1, "sleep 20; echo went", lambda r: r.status)
+    below = with_others(1 << 20, "sleep 0.5; echo went", lambda r: r.status == 0)
     subprocess.run(["rm", "-rf", other], check=True)
-    tap.ok([code(x) for x in said] == [None, "DISK_LIMIT", None] and "warning: all sessions" in
-           said[0].err and "all sessions" in said[1].err and said[2].out == "went\n",
-           f"R9: all sessions together have a limit, too, {p.who.name}", *said)
+    tap.ok(code(near_all) is None and "warning: all sessions" in near_all.err and
+           near_all.out == "went\n" and code(over_all) == "DISK_LIMIT" and
+           "all sessions" in over_all.err and over_all.out == "" and
+           code(below) is None and below.out == "went\n",
+           f"R9: all sessions together have a limit, too, {p.who.name}", near_all, over_all, below)
+
+
+def until(make, good, times=10):
+    """The first of so many results that is good, else the last one."""
+    for _ in range(times):
+        made = make()
+        if good(made):
+            break
+    return made
 
 
 def quota(who):
