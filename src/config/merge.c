@@ -64,6 +64,7 @@ const char *const ignored_whys[IGNORED_WHYS] = {
 	[IGNORED_UNTRUSTED] = "not trusted, so it only narrows",
 	[IGNORED_FULL_ACCESS] = "full access never comes from a project's file",
 	[IGNORED_NOT_OWN] = "only your own policy file says what is kept",
+	[IGNORED_TAKEN] = "your own policy file has a secret of that name, which counts",
 };
 
 static struct origin here(const struct merge *m, struct position at)
@@ -181,7 +182,10 @@ static void merge_hosts(const struct merge *m)
 	}
 }
 
-/* Where a value comes from and goes to, only a layer says that is believed; the highest one counts. */
+/*
+ * Where a value comes from and goes to, only a layer says that is believed; the highest one
+ * counts. But no project's file, trusted or not, takes the place of what its user means by a name.
+ */
 static void merge_secrets(const struct merge *m)
 {
 	const struct layer *l = m->layer;
@@ -197,6 +201,10 @@ static void merge_secrets(const struct merge *m)
 		while (k < s->secret_count &&
 		       strcmp(s->secrets[k].v->rule.name, one.v->rule.name) != 0)
 			k++;
+		if (k < s->secret_count && l->inside && !s->secrets[k].from->inside) {
+			ignore(m, "secrets", one.v->at, IGNORED_TAKEN);
+			continue;
+		}
 		if (k < m->max_secrets)
 			s->secrets[k] = one;
 		if (k == s->secret_count && k < m->max_secrets)

@@ -55,6 +55,7 @@ enum ignored_why {
 	IGNORED_UNTRUSTED,   /* trusting the file would change it */
 	IGNORED_FULL_ACCESS, /* never from a project's file */
 	IGNORED_NOT_OWN,     /* what is kept for all projects, only the user's own file says */
+	IGNORED_TAKEN,       /* a secret of that name is of a file outside of the source */
 	IGNORED_WHYS,
 };
 extern const char *const ignored_whys[IGNORED_WHYS];

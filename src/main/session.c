@@ -202,6 +202,7 @@ static void write_seen(struct picked *p, const struct seen *s, struct json *o)
 	json_kv_str(o, "policy_sha256", r->policy_sha256[0] ? r->policy_sha256 : NULL);
 	json_key(o, "network");
 	session_net_json(p, o);
+	session_secrets_json(p, o);
 	json_obj_end(o);
 }
 
@@ -337,6 +338,7 @@ static int tell_one(struct picked *p, bool json)
 	(void)buf_printf(&out, "size     %llu bytes, %llu files\ncalls    %u\n",
 			 (unsigned long long)s.bytes, (unsigned long long)s.inodes, s.calls);
 	session_net_lines(p, &out);
+	session_secrets_lines(p, &out);
 	return put(&out);
 }
 
@@ -571,7 +573,7 @@ static int keep(const char *id)
 	struct picked p;
 	struct lease l;
 	struct err e = {0};
-	struct keeper_fds held = {-1, -1};
+	struct keeper_fds held = {-1, -1, -1, -1};
 
 	int rc = session_caller(&c, &e) < 0 ? -1 : session_pick(&c.who, id, &p, &e);
 	if (rc == 0)

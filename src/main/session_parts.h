@@ -46,5 +46,10 @@ void session_net_json(struct picked *p, struct json *o);
 /* The same for people, a line each. */
 void session_net_lines(struct picked *p, struct buf *out);
 
+/* Two members: the names of its secrets, never a value, and whether requests are inspected. */
+void session_secrets_json(struct picked *p, struct json *o);
+/* The same for people; nothing where there is nothing of it. */
+void session_secrets_lines(struct picked *p, struct buf *out);
+
 /* A file of a session whole, appended; false: it is not there, or no file. */
 bool session_add_file(int dir, const char *path, struct buf *out);

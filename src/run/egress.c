@@ -200,9 +200,10 @@ int egress_begin(struct egress *g, const struct egress_set *set, int secrets, st
 		return err_sys(e, "socketpair");
 	AUTO_FD int mine = high(pair[0]);
 	AUTO_FD int theirs = high(pair[1]);
-	if (mine < 0 || theirs < 0)
+	AUTO_FD int given = secrets < 0 ? -1 : fcntl(secrets, F_DUPFD_CLOEXEC, FD_SAFE);
+	if (mine < 0 || theirs < 0 || (secrets >= 0 && given < 0))
 		return err_sys(e, "descriptors");
-	if (spawn_proxy(g, fd, theirs, secrets, e) < 0)
+	if (spawn_proxy(g, fd, theirs, given, e) < 0)
 		return -1;
 	g->ctl = TAKE_FD(mine);
 	g->ready_ms = clock_deadline(clock_mono_ms(), EGRESS_READY_MS);

@@ -18,7 +18,8 @@
 #include "launch/launch.h"
 
 #define KEEP_VERSION 3u
-#define KEEP_FDS 4 /* pid and network namespace, user namespace, tree: those that there are */
+/* Pid and network namespace, user namespace, tree, authority: those that there are. */
+#define KEEP_FDS 5
 
 enum keep_kind {
 	KEEP_STATUS,
@@ -35,6 +36,11 @@ enum keep_kind {
 	KEEP_WARN, /* from the keeper: it is near a limit; flags say which */
 	KEEP_EGRESS, /* from the keeper, a struct keep_event; asked: what the proxy has said is sent first */
 	KEEP_NET, /* other rules: two sealed files, the session's own ones and what is added */
+	/*
+	 * Two sealed files, of struct secret_files (run/secretkeep.h): taken if it has none.
+	 * The answer has the second of those that it keeps, if there are any.
+	 */
+	KEEP_SECRETS,
 	KEEP_KINDS,
 };
 
@@ -48,6 +54,8 @@ enum keep_flag {
 	KEEP_FREEZE = 1u << 3,   /* of KEEP_HOLD: calls that run stand still, where that can be */
 	KEEP_ANEW = 1u << 8,     /* of KEEP_NET: what was added before goes */
 	KEEP_NO_REDIRECT = 1u << 7, /* of the answer to KEEP_BEGIN: as REPORT_NO_REDIRECT */
+	KEEP_HAS_AUTHORITY =
+		1u << 9, /* likewise: the certificate of inspection, as a sealed file */
 };
 
 enum keep_state { KEEP_ACTIVE, KEEP_PAUSED, KEEP_ENDING };

@@ -25,6 +25,7 @@
 #include "policy/viewcache.h"
 #include "run/authority.h"
 #include "run/job.h"
+#include "run/secretkeep.h"
 #include "run/session.h"
 #include "run/sockets.h"
 #include "run/uidlock.h"
@@ -561,12 +562,6 @@ static int decide_egress(struct job *j, struct err *e)
 			      "isolation `landlock` cannot open the network for some hosts only");
 		return err_hint(e, "take the network rules away, or use isolation `namespace`");
 	}
-	if (j->in && egress_set_inspects(&j->req->egress)) {
-		(void)err_set(e, ERR_UNSUPPORTED,
-			      "not in this version: inspection, rules about requests, push "
-			      "grants and secrets in sessions");
-		return err_hint(e, "sandglass run has them");
-	}
 	if (j->in) /* the session's keeper sees to it */
 		return 0;
 	j->plan.n.flags |= PLAN_EGRESS;
@@ -623,6 +618,16 @@ static int decide_uid(struct job *j, bool bare, struct err *e)
 	return j->uid_fd < 0 ? -1 : 0;
 }
 
+/* Those of a session were fetched once, for all its calls. */
+static int decide_secrets(struct job *j, struct err *e)
+{
+	if (j->in)
+		return secrets_of_session(j->in->ctl, j->req, &j->who, j->session, &j->secrets, e);
+	if (!egress_set_opens(&j->req->egress))
+		return 0;
+	return secrets_fetch(j->req, &j->who, j->session, &j->secrets, e);
+}
+
 int job_begin(struct job *j, struct err *e)
 {
 	bool bare = j->req->mode == MODE_FULL_ACCESS;
@@ -638,8 +643,7 @@ int job_begin(struct job *j, struct err *e)
 		return -1;
 	if (decide_names(j, e) < 0)
 		return -1;
-	if (!bare && egress_set_opens(&j->req->egress) &&
-	    secrets_fetch(j->req, &j->who, j->session, &j->secrets, e) < 0)
+	if (!bare && decide_secrets(j, e) < 0)
 		return -1;
 	if (bare) {
 		j->plan.n.flags |= PLAN_BARE;

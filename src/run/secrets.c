@@ -247,11 +247,11 @@ static int add_one(struct secret_values *v, const struct secret_rule *s, const c
 	wipe(&rendered);
 	if (rc < 0 || add_hosts(&v->rendered, s, e) < 0)
 		return -1;
+	v->name[v->n] = strdup(s->name);
 	v->raw[v->n] = strdup(value->p);
-	if (!v->raw[v->n])
-		return err_set(e, ERR_INTERNAL, "out of memory");
 	v->n++;
-	return 0;
+	return v->name[v->n - 1] && v->raw[v->n - 1] ? 0
+						     : err_set(e, ERR_INTERNAL, "out of memory");
 }
 
 int secrets_fetch(const struct request *req, const struct caller *who, const char *session,
@@ -279,8 +279,10 @@ void secrets_release(struct secret_values *v)
 {
 	egress_secrets_release(&v->rendered);
 	for (size_t i = 0; i < v->n; i++) {
-		explicit_bzero(v->raw[i], strlen(v->raw[i]));
+		if (v->raw[i])
+			explicit_bzero(v->raw[i], strlen(v->raw[i]));
 		free(v->raw[i]);
+		free(v->name[i]);
 	}
 	v->n = 0;
 }

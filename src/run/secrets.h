@@ -16,6 +16,7 @@
 
 struct secret_values {
 	struct egress_secrets rendered;
+	char *name[MAX_EGRESS_SECRETS];
 	char *raw[MAX_EGRESS_SECRETS]; /* as fetched, without the newline at the end */
 	size_t n;
 };

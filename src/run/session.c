@@ -175,6 +175,19 @@ static int send_list(struct job *j, const struct buf *list, struct keep_answer *
 	return keep_ask_with(s->ctl, &q, both, ARRAY_LEN(both), a, fds, e);
 }
 
+/* The certificate of the session's proxy, as it is now. */
+static int take_authority(struct job *j, int fd, struct err *e)
+{
+	char pem[MAX_EGRESS_CA_BYTES];
+
+	ssize_t n = pread(fd, pem, sizeof(pem) - 1, 0);
+	if (n <= 0)
+		return err_set(e, ERR_INTERNAL, "the session's keeper gave no certificate");
+	pem[n] = '\0';
+	j->egress.authority = strdup(pem);
+	return j->egress.authority ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
+}
+
 int job_session_enter(struct job *j, struct err *e)
 {
 	AUTO_BUF list = BUF_INIT(MAX_MASKS_BYTES);
@@ -195,6 +208,9 @@ int job_session_enter(struct job *j, struct err *e)
 		s->ns.user = fds[n++];
 	if (a.flags & KEEP_HAS_TREE)
 		s->tree = fds[n++];
+	AUTO_FD int authority = a.flags & KEEP_HAS_AUTHORITY ? fds[n++] : -1;
+	if (authority >= 0 && take_authority(j, authority, e) < 0)
+		return -1;
 	if (job_session_is_held(j) && s->tree < 0)
 		return err_set(e, ERR_INTERNAL, "the session's keeper gave no tree");
 	if (a.cgroup[0]) {

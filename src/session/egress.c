@@ -22,16 +22,16 @@
 #include "core/core.h"
 #include "store/sessionnet.h"
 
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define SOCKETS_MS 5000u /* for what takes one */
 #define ORDER_MS 5000u   /* likewise */
 #define TELL_MS 400u /* for what nobody waits for longer: the front has 500 ms at a call's end */
 
 static int read_set(int fd, struct egress_set *ret, struct err *e)
 {
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 	struct stat st;
 
-	if ((fcntl(fd, F_GET_SEALS) & seals) != seals || fstat(fd, &st) < 0 || st.st_size <= 0 ||
+	if ((fcntl(fd, F_GET_SEALS) & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size <= 0 ||
 	    st.st_size > (off_t)MAX_EGRESS_BYTES)
 		return err_set(e, ERR_INTERNAL, "no file of rules");
 	void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -74,6 +74,24 @@ int session_egress_take(struct session_egress *s, int fd, struct err *e)
 	}
 	s->known = true;
 	s->generation++;
+	return 0;
+}
+
+static bool is_sealed(int fd)
+{
+	return fd >= 0 && (fcntl(fd, F_GET_SEALS) & SEALS) == SEALS;
+}
+
+int session_egress_secrets(struct session_egress *s, int *secrets, int *values, struct err *e)
+{
+	if (s->secrets >= 0 || *secrets < 0)
+		return 0;
+	if (!is_sealed(*secrets) || !is_sealed(*values))
+		return err_set(e, ERR_INTERNAL, "no files of secrets");
+	/* One that runs has placeholders only: the next call gets another. */
+	session_egress_end(s);
+	s->secrets = TAKE_FD(*secrets);
+	s->values = TAKE_FD(*values);
 	return 0;
 }
 
@@ -294,6 +312,24 @@ void session_egress_tell(struct session_egress *s, enum egress_order_kind what)
 		(void)settle(s, TELL_MS);
 }
 
+/* It was said before the proxy listened. */
+static int keep_authority(struct session_egress *s, struct err *e)
+{
+	const char *pem = s->out.authority;
+
+	if (!egress_set_inspects(&s->set))
+		return 0;
+	if (!pem)
+		return err_set(e, ERR_SANDBOX_UNAVAILABLE,
+			       "sandglass-proxy made no certificate for inspection");
+	AUTO_FD int fd = memfd_create("authority", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || write(fd, pem, strlen(pem)) != (ssize_t)strlen(pem) ||
+	    fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0)
+		return err_sys(e, "the certificate for inspection");
+	s->authority = TAKE_FD(fd);
+	return 0;
+}
+
 int session_egress_ready(struct session_egress *s, const struct layers *l, struct err *e)
 {
 	/* One that does not answer is none. */
@@ -302,12 +338,12 @@ int session_egress_ready(struct session_egress *s, const struct layers *l, struc
 	session_egress_end(s);
 	if (!egress_set_opens(&s->set))
 		return 0;
-	if (egress_begin(&s->out, &s->set, -1, e) < 0)
+	if (egress_begin(&s->out, &s->set, s->secrets, e) < 0)
 		return -1;
 	s->began = true;
 	s->out.tell = hear;
 	s->out.self = s;
-	if (make_all(s, l, e) == 0 && wait_for_proxy(s, e) == 0)
+	if (make_all(s, l, e) == 0 && wait_for_proxy(s, e) == 0 && keep_authority(s, e) == 0)
 		return 0;
 	session_egress_end(s);
 	return -1;
@@ -412,6 +448,8 @@ void session_egress_end(struct session_egress *s)
 	egress_stop(&s->out);
 	egress_finish(&s->out);
 	egress_release(&s->out);
+	base_close_fd(&s->authority);
+	s->authority = -1;
 	s->began = s->changes = false;
 	s->number = 0;
 }

@@ -20,10 +20,12 @@ struct session_egress {
 	struct egress out;
 	bool known; /* base and set are there */
 	bool began;
-	bool no_redirect;                  /* this kernel has no nftables */
-	uint32_t number;                   /* of the order that is not carried out yet; 0: none */
-	uint32_t generation;               /* of the rules in force */
-	bool changes;                      /* the order brings `next` */
+	bool no_redirect;    /* this kernel has no nftables */
+	uint32_t number;     /* of the order that is not carried out yet; 0: none */
+	uint32_t generation; /* of the rules in force */
+	bool changes;        /* the order brings `next` */
+	int secrets, values; /* sealed files (run/secretkeep.h); -1: none */
+	int authority; /* of the proxy that runs: its certificate, a sealed file; -1: it does not inspect */
 	uint16_t ports[MAX_EGRESS_LOCALS]; /* of the host's loopback, for which sockets are open */
 	size_t port_count;
 	void (*tell)(void *self, const struct egress_event *v);
@@ -35,6 +37,13 @@ struct session_egress {
  * first one hold for all. -1: none. What was added since is read from its directory.
  */
 NODISCARD int session_egress_take(struct session_egress *s, int fd, struct err *e);
+
+/*
+ * Two sealed files of the session's secrets, taken over (-1) if it has none and no proxy
+ * was started without: each proxy of the session gets the first one.
+ */
+NODISCARD int session_egress_secrets(struct session_egress *s, int *secrets, int *values,
+				     struct err *e);
 
 /*
  * Before a call: the proxy listens in the session's network; nothing, where no rule opens

@@ -419,8 +419,11 @@ static void begin_call(struct keeper *k, struct peer *p, const struct keep_reque
 		fds[n++] = k->layers.user;
 	if (tree >= 0)
 		fds[n++] = tree;
+	if (k->egress.authority >= 0)
+		fds[n++] = k->egress.authority;
 	uint32_t flags = (k->layers.user >= 0 ? KEEP_HAS_USER : 0u) |
 			 (tree >= 0 ? KEEP_HAS_TREE : 0u) |
+			 (k->egress.authority >= 0 ? KEEP_HAS_AUTHORITY : 0u) |
 			 (k->egress.no_redirect ? KEEP_NO_REDIRECT : 0u);
 	p->is_call = true;
 	p->detached = q->flags & KEEP_DETACHED;
@@ -692,6 +695,7 @@ static int carry_out(struct keeper *k, const struct keep_request *q, struct err 
 	case KEEP_EGRESS:
 	case KEEP_WARN:
 	case KEEP_NET:
+	case KEEP_SECRETS:
 	case KEEP_KINDS:
 		break;
 	}
@@ -739,6 +743,10 @@ static void on_request(struct keeper *k, struct peer *p)
 	} else if (q.kind == KEEP_NET) {
 		int rc = change_net(k, &q, fd, rules, &e);
 		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
+	} else if (q.kind == KEEP_SECRETS) {
+		int rc = session_egress_secrets(&k->egress, &fd, &rules, &e);
+		answer(k, p, q.kind, rc < 0 ? &e : NULL, &k->egress.values,
+		       k->egress.values >= 0 ? 1 : 0, 0);
 	} else if (q.kind == KEEP_INIT) {
 		if (p->is_call && p->init < 0 && fd >= 0) {
 			p->init = fd;
@@ -933,7 +941,8 @@ static _Noreturn void keep(const struct caller *who, int dir, struct session_rec
 {
 	static struct keeper k;
 	struct word w = {.good = false};
-	int *const mine[] = {&k.dir, &k.uid_fd, &k.lock, &tell};
+	int *const mine[] = {&k.dir, &k.uid_fd,         &k.lock,
+			     &tell,  &k.egress.secrets, &k.egress.values};
 
 	k = (struct keeper){.who = who,
 			    .rec = rec,
@@ -941,7 +950,11 @@ static _Noreturn void keep(const struct caller *who, int dir, struct session_rec
 			    .uid_fd = held->uid,
 			    .lock = held->lock,
 			    .listener = -1,
-			    .egress = {.tell = tell_calls, .self = &k},
+			    .egress = {.tell = tell_calls,
+				       .self = &k,
+				       .secrets = held->secrets,
+				       .values = held->values,
+				       .authority = -1},
 			    .layers = {.ctl = -1, .user = -1, .pidns = -1, .net = -1}};
 	for (size_t i = 0; i < MAX_PEERS; i++)
 		k.peers[i] = NO_PEER;

@@ -17,8 +17,9 @@
  * caller's own doing.
  */
 struct keeper_fds {
-	int lock; /* of keeper_lock() */
-	int uid;  /* holds the session's uid; -1: none */
+	int lock;            /* of keeper_lock() */
+	int uid;             /* holds the session's uid; -1: none */
+	int secrets, values; /* its secrets' files (run/secretkeep.h); -1: none, or not yet */
 };
 NODISCARD int keeper_start(const struct caller *who, int dir, struct session_record *rec,
 			   const struct keeper_fds *held, bool fresh, struct err *e);

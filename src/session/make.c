@@ -18,6 +18,7 @@
 #include "policy/gitid.h"
 #include "policy/network.h"
 #include "run/policy.h"
+#include "run/secretkeep.h"
 #include "run/session.h"
 #include "run/uidlock.h"
 #include "session/keeper.h"
@@ -36,14 +37,12 @@ struct making {
 };
 
 /* What each call would refuse is refused before there is a session. */
-static int check_words(const struct request *req, struct err *e)
+static int check_words(struct request *req, struct err *e)
 {
-	AUTO_EGRESS_SET set = {0};
-
 	for (size_t i = 0; i < req->env.n; i++)
 		if (environment_check_name(req->env.v[i], strcspn(req->env.v[i], "="), e) < 0)
 			return err_wrap(e, "--env");
-	return network_of(req, &set, e);
+	return network_of(req, &req->egress, e);
 }
 
 static int check(struct making *m, struct err *e)
@@ -258,9 +257,21 @@ static int start(struct making *m, struct made *made, struct err *e)
 	return keeper_start(m->who, made->dir, rec, &m->held, true, e);
 }
 
+/* Fetched here and now; what they become later is not this session's. */
+static int take_secrets(struct making *m, const char *id, struct err *e)
+{
+	struct secret_files files;
+
+	if (secrets_fetch_files(m->req, m->who, id, &files, e) < 0)
+		return -1;
+	m->held.secrets = files.rendered;
+	m->held.values = files.values;
+	return 0;
+}
+
 int session_make(struct request *req, const struct caller *who, struct made *ret, struct err *e)
 {
-	struct making m = {.req = req, .options = *req, .who = who, .held = {-1, -1}};
+	struct making m = {.req = req, .options = *req, .who = who, .held = {-1, -1, -1, -1}};
 
 	*ret = (struct made){.dir = -1};
 	int rc = decide(&m, &ret->rec, e);
@@ -274,13 +285,15 @@ int session_make(struct request *req, const struct caller *who, struct made *ret
 	if (rc == 0)
 		rc = put_files(&m, &ret->rec, ret->dir, e);
 	if (rc == 0)
+		rc = take_secrets(&m, ret->rec.id, e);
+	if (rc == 0)
 		rc = start(&m, ret, e);
 	if (rc < 0 && made && ret->dir >= 0)
 		keeper_remove(who, ret->dir, &ret->rec);
-	if (m.held.uid >= 0)
-		(void)close(m.held.uid);
-	if (m.held.lock >= 0)
-		(void)close(m.held.lock);
+	const int held[] = {m.held.uid, m.held.lock, m.held.secrets, m.held.values};
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		base_close_fd(&held[i]);
+	egress_set_release(&req->egress);
 	policy_release(&m.policy);
 	if (rc < 0)
 		made_release(ret);

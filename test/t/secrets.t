@@ -13,103 +13,21 @@ import json
 import os
 import secrets
 import shutil
-import socketserver
-import ssl
 import subprocess
 import sys
 import tempfile
-import threading
-import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import pki  # noqa: E402
 import tap  # noqa: E402
 import world as worlds  # noqa: E402
+from canary import Server, forms, header, holds  # noqa: E402
 from place import SANDGLASS, Place, identities_once  # noqa: E402
 from world import ALLOWED, OTHER  # noqa: E402
 
 TLS, PLAIN = 8443, 8081
 CURL = "curl -sS -m 20 "
 STORE = "/etc/ssl/certs/ca-certificates.crt"
-
-
-class Server:
-    """HTTP over TLS, or plain; keeps what was asked, and says the headers back on /echo."""
-
-    def __init__(self, port, pair=None):
-        server, self.seen, self.lock = self, [], threading.Lock()
-        context = None
-        if pair:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*pair)
-
-        class Handler(socketserver.BaseRequestHandler):
-            def handle(self):
-                try:
-                    s = context.wrap_socket(self.request, server_side=True) if context else self.request
-                    s.settimeout(20)
-                    got = b""
-                    while b"\r\n\r\n" not in got:
-                        more = s.recv(65536)
-                        if not more:
-                            return
-                        got += more
-                    with server.lock:
-                        server.seen.append(got.decode("latin-1"))
-                    target = got.split(b" ", 2)[1].decode()
-                    body = got if target.startswith("/echo") else f"served {target}\n".encode()
-                    if target.startswith("/forms"):
-                        body = "\n".join(forms(header(got.decode("latin-1"), "authorization")
-                                               .split(" ")[-1])).encode()
-                    s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-                              % len(body) + body)
-                    s.close()
-                except OSError:
-                    pass
-
-        class Listener(socketserver.ThreadingTCPServer):
-            allow_reuse_address = daemon_threads = True
-
-            def handle_error(self, request, client_address):
-                pass
-
-        self.listener = Listener(("0.0.0.0", port), Handler)
-        threading.Thread(target=self.listener.serve_forever, daemon=True).start()
-
-    def take(self):
-        with self.lock:
-            seen, self.seen = self.seen, []
-        return seen
-
-
-def header(request, name):
-    for line in request.split("\r\n")[1:]:
-        key, _, value = line.partition(": ")
-        if key.lower() == name:
-            return value
-    return ""
-
-
-def forms(value):
-    """As it could come back: raw, in base64 at each shift, percent-encoded."""
-    raw = value.encode()
-    return [value, *(base64.b64encode(b"x" * n + raw + b"yz").decode() for n in range(3)),
-            base64.urlsafe_b64encode(b"u:" + raw).decode(), urllib.parse.quote(value, safe=""),
-            "".join(f"%{c:02x}" if not chr(c).isalnum() else chr(c) for c in raw)]
-
-
-def needles(value):
-    """What of a form only the value decides."""
-    raw = value.encode()
-    found = [raw, urllib.parse.quote(value, safe="").encode()]
-    for shift in range(3):
-        coded = base64.b64encode(b"x" * shift + raw)
-        found.append(coded[(8 * shift + 5) // 6:8 * (shift + len(raw)) // 6])
-    return found
-
-
-def holds(data, value):
-    return any(n in data for n in needles(value))
 
 
 class Box:
@@ -269,6 +187,26 @@ def sources(box):
                            "echo \"[$API_TOKEN]\"; " + CURL + f"-d x https://one.test:{TLS}/t/app/git-receive-pack; "
                            + CURL + f"https://two.test:{TLS}/x")
     box.row("[]" in out(result), "a project's file that is not trusted names no secret", done)
+    # Trusted, it names secrets, but none that its user has named.
+    os.makedirs(f"{box.place.home}/.config/sandglass", exist_ok=True)
+    for folder in (".config", ".config/sandglass"):
+        box.place.own(f"{box.place.home}/{folder}")
+    box.place.write(f"{box.place.home}/.config/sandglass/policy.yaml",
+                    json.dumps({"version": 1, "secrets": [secret()]}), 0o600)
+    theirs = [secret(hosts=[f"two.test:{TLS}"], variable="API_TOKEN", **{"from": "file:~/token"}),
+              secret(name="theirs", **{"from": "file:~/token"}, header="X-Theirs: {value}")]
+    box.place.write(f"{box.place.src}/.sandglass/policy.yaml",
+                    json.dumps({"version": 1, "secrets": theirs, "network": NET}), 0o644)
+    box.place.run([SANDGLASS, "policy", "trust", f"{box.place.src}/.sandglass/policy.yaml"])
+    script = CURL + (f"-H \"Authorization: Bearer $API_TOKEN\" -H \"X-Theirs: $THEIRS\" https://one.test:{TLS}/u; ")
+    box.tls.take()
+    done = box.place.run([SANDGLASS, "run", "-c", script], env=box.place.env(API_TOKEN=box.canary))
+    seen = (box.tls.take() or [""])[0]
+    box.printed += (done.out + done.err).encode()
+    box.row(header(seen, "authorization") == f"Bearer {box.canary}" and header(seen, "x-theirs") == box.filed
+            and "your own policy file has a secret of that name" in done.err,
+            "a trusted project's file replaces no secret of the user's, and that is said", done, seen)
+    os.unlink(f"{box.place.home}/.config/sandglass/policy.yaml")
     os.unlink(f"{box.place.src}/.sandglass/policy.yaml")
 
 
