@@ -34,6 +34,7 @@ const char *egress_reason_name(enum egress_reason reason)
 		[EGRESS_WHY_TLS] = "tls",
 		[EGRESS_WHY_SECRET] = "secret",
 		[EGRESS_WHY_AMBIGUOUS] = "ambiguous",
+		[EGRESS_WHY_UNSEEN] = "unseen",
 	};
 
 	return reason < EGRESS_WHYS ? names[reason] : "unknown";

@@ -120,6 +120,7 @@ enum egress_reason {
 	EGRESS_WHY_TLS,       /* inspection: the client's TLS failed, or it does not take our CA */
 	EGRESS_WHY_SECRET,    /* a placeholder where its secret may not go */
 	EGRESS_WHY_AMBIGUOUS, /* inspection: a rule is about paths, and servers differ on this one */
+	EGRESS_WHY_UNSEEN,    /* rules ask for inspection by now, and it was begun without */
 	EGRESS_WHYS,
 };
 

@@ -289,6 +289,10 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 			"a rule with that method and path: --allow-host '%.253s METHOD /PATH'",
 			host);
 		return;
+	case EGRESS_WHY_UNSEEN:
+		(void)snprintf(ret, ERR_HINT_MAX,
+			       "the rules of by now inspect this host: a new connection is");
+		return;
 	case EGRESS_WHY_AMBIGUOUS:
 		(void)snprintf(ret, ERR_HINT_MAX,
 			       "write the path without dot segments, `//` and needless encodings");

@@ -25,8 +25,9 @@ struct exchange {
 	struct http_chunks chunks;
 	bool sent_all; /* the request is complete */
 	bool to_head, client_keeps, old_client;
-	char *asked; /* under inspection: method, then target, for the log */
+	char *asked; /* under inspection: method, then target, for the log and other rules */
 	size_t method_len, target_len;
+	bool overrides; /* inspect_overrides() */
 	/* the response */
 	struct buf head;
 	bool answered; /* its head went to the client */
@@ -445,6 +446,7 @@ static bool take_asked(struct exchange *x, const struct http_head *h)
 {
 	x->method_len = h->method.n;
 	x->target_len = h->path.n;
+	x->overrides = inspect_overrides(h);
 	x->asked = malloc(h->method.n + h->path.n);
 	if (!x->asked)
 		return false;
@@ -471,7 +473,7 @@ static bool take_request(struct conn *c, struct http_head *h, struct exchange *x
 	(void)host_port_format(&c->host, c->port, authority);
 	if (c->port == (c->secure ? 443 : 80)) /* as clients write it */
 		*strrchr(authority, ':') = '\0';
-	if (c->inspected && !take_asked(x, h)) {
+	if ((c->inspected || inspect_wanted(c)) && !take_asked(x, h)) {
 		conn_end(c, true);
 		return false;
 	}
@@ -495,6 +497,21 @@ static bool take_request(struct conn *c, struct http_head *h, struct exchange *x
 	}
 	conn_drop_kept(c, h->bytes + used); /* h is of no use any more */
 	return true;
+}
+
+bool exchange_judge(struct conn *c)
+{
+	const struct exchange *x = c->exchange;
+
+	if (x && !x->asked && inspect_wanted(c)) {
+		conn_say(c, EGRESS_DENY, EGRESS_WHY_UNSEEN, c->rule, &c->address);
+		return false;
+	}
+	if (!x || !x->asked)
+		return true;
+	return inspect_again(c, (struct http_text){x->asked, x->method_len},
+			     (struct http_text){x->asked + x->method_len, x->target_len},
+			     x->overrides);
 }
 
 void exchange_start(struct conn *c, struct http_head *h)

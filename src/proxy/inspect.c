@@ -189,8 +189,7 @@ static bool has_rule_by_request(const struct conn *c)
 	return false;
 }
 
-/* Fields by which frameworks let a client say another method or path than that of its first line. */
-static bool has_override(const struct http_head *h)
+bool inspect_overrides(const struct http_head *h)
 {
 	static const char *const names[] = {"x-http-method-override", "x-http-method",
 					    "x-method-override",      "x-original-url",
@@ -210,18 +209,14 @@ static bool has_override(const struct http_head *h)
 	return false;
 }
 
-bool inspect_request(struct conn *c, const struct http_head *h)
+/* By the rules of now. */
+static struct egress_verdict judge(const struct conn *c, struct http_text method,
+				   struct http_text target)
 {
-	struct http_text target = h->path;
-
-	if (!c->inspected && !inspect_wanted(c))
-		return true;
-	if (h->websocket)
-		return refuse(c, h, EGRESS_WHY_PROTOCOL, c->rule,
-			      "WebSocket is not carried where requests are inspected");
 	/* What http_request_write() makes of an empty one, with or without a query. */
-	bool whole = target.n == 0 && http_text_is(h->method, "OPTIONS");
+	bool whole = target.n == 0 && http_text_is(method, "OPTIONS");
 	char slashed[MAX_TARGET_BYTES + 1];
+
 	if (whole) {
 		target = (struct http_text){"*", 1};
 	} else if (target.n == 0 || (target.p[0] != '/' && target.p[0] != '*')) {
@@ -229,16 +224,42 @@ bool inspect_request(struct conn *c, const struct http_head *h)
 		memcpy(slashed + 1, target.p, target.n);
 		target = (struct http_text){slashed, target.n + 1};
 	}
-	if (has_rule_by_request(c) && has_override(h))
+	return egress_match_request(&c->px->set, &c->host, c->port, method.p, method.n, target.p,
+				    target.n);
+}
+
+bool inspect_request(struct conn *c, const struct http_head *h)
+{
+	if (!c->inspected && !inspect_wanted(c))
+		return true;
+	if (h->websocket)
+		return refuse(c, h, EGRESS_WHY_PROTOCOL, c->rule,
+			      "WebSocket is not carried where requests are inspected");
+	if (has_rule_by_request(c) && inspect_overrides(h))
 		return refuse(c, h, EGRESS_WHY_AMBIGUOUS, c->rule,
 			      "a field by which some servers take another method or path");
-	struct egress_verdict v = egress_match_request(&c->px->set, &c->host, c->port, h->method.p,
-						       h->method.n, target.p, target.n);
+	struct egress_verdict v = judge(c, h->method, h->path);
 	if (!v.allow)
 		return refuse(c, h, v.reason, v.rule, what_was_refused(v.reason));
 	if (v.rule >= 0)
 		c->rule = v.rule;
 	return true;
+}
+
+bool inspect_again(struct conn *c, struct http_text method, struct http_text target, bool overrides)
+{
+	struct egress_verdict v = judge(c, method, target);
+
+	if (v.allow && overrides && has_rule_by_request(c))
+		v = (struct egress_verdict){.reason = EGRESS_WHY_AMBIGUOUS, .rule = c->rule};
+	if (v.allow)
+		return true;
+	conn_say_request(c, &(struct request_said){.kind = EGRESS_DENY,
+						   .reason = v.reason,
+						   .rule = v.rule,
+						   .method = method,
+						   .target = target});
+	return false;
 }
 
 bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret)

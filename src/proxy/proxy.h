@@ -240,6 +240,11 @@ bool inspect_wanted(const struct conn *c);
 void inspect_start(struct conn *c);
 /* May this request to c->host go up? If not, it was said, and answered. */
 bool inspect_request(struct conn *c, const struct http_head *h);
+/* Has fields by which frameworks let a client say another method or path than its first line. */
+bool inspect_overrides(const struct http_head *h);
+/* Other rules hold: may a request that is under way go on? If not, it was said. */
+bool inspect_again(struct conn *c, struct http_text method, struct http_text target,
+		   bool overrides);
 /*
  * Values where their placeholders are, as far as they may go to c->host; each is added to
  * *ret, which begins as NULL. False: no memory.
@@ -261,6 +266,11 @@ void dns_datagrams(struct proxy *px, int fd);
  */
 void exchange_start(struct conn *c, struct http_head *h);
 void exchange_free(struct exchange *x);
+/*
+ * Other rules hold: the request that is under way, if there is one, may go on by them. One
+ * that nobody has looked into may not where they ask for inspection; if not, it was said.
+ */
+bool exchange_judge(struct conn *c);
 /* The next request on this connection. */
 void http_next(struct conn *c);
 /* The first one, on a connection that is inspected. */

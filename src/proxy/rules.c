@@ -35,15 +35,25 @@ static struct egress_verdict judge(const struct conn *c)
 	return a.allow ? v : a;
 }
 
+/* What stands was not looked into, and nobody can do that later: it is refused as it is. */
+static bool is_unseen(const struct conn *c)
+{
+	return !c->inspected && !c->exchange && inspect_wanted(c);
+}
+
 /* False: it is at its end. */
 static bool judge_again(struct conn *c)
 {
 	struct egress_verdict v = judge(c);
 
 	c->rule = v.rule;
-	if (v.allow && v.local == c->local && (!c->dial || dial_judge(c)))
+	if (!v.allow || v.local != c->local || (c->dial && !dial_judge(c)))
+		conn_say(c, EGRESS_DENY, v.allow ? EGRESS_WHY_DEFAULT : v.reason, v.rule,
+			 &c->address);
+	else if (is_unseen(c))
+		conn_say(c, EGRESS_DENY, EGRESS_WHY_UNSEEN, v.rule, &c->address);
+	else if (exchange_judge(c))
 		return true;
-	conn_say(c, EGRESS_DENY, v.allow ? EGRESS_WHY_DEFAULT : v.reason, v.rule, &c->address);
 	conn_end(c, true);
 	return false;
 }

@@ -366,10 +366,14 @@ static int read_net(const struct session_egress *s, int more, bool anew, struct 
 
 	if (read_set(more, &new, e) < 0 || (!anew && session_net_read(s->dir, &net, e) < 0))
 		return -1;
-	if (egress_set_inspects(&new))
-		return err_set(e, ERR_UNSUPPORTED,
-			       "rules by method and path hold from a session's beginning: tunnels "
-			       "that stand were not looked into");
+	/* Without an authority from the beginning no command of it believes one. */
+	if (egress_set_inspects(&new) && !egress_set_inspects(&s->base)) {
+		(void)err_set(e, ERR_CONFIG_INVALID,
+			      "a rule by method and path needs a session that inspects, and this "
+			      "one does not");
+		return err_hint(e, "session new with network.inspect or such a rule in its policy; "
+				   "or a rule for the whole host");
+	}
 	for (size_t i = 0; i < new.n; i++) {
 		const struct egress_entry *r = &new.v[i];
 		if (!has_rule(&net, r) &&

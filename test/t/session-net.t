@@ -24,7 +24,7 @@ from world import ALLOWED, OTHER  # noqa: E402
 # One call for a whole part: reads "host port" from a file, line after line, and says what came.
 # "keep" opens a connection that stays; "look" says whether it still answers.
 AGENT = r"""
-import socket, sys, time
+import select, socket, sys, time
 kept = {}
 done = 0
 out = open("said", "a", buffering=1)
@@ -48,7 +48,19 @@ while True:
             got = s.recv(1)
             print("there" if got else "ended", file=out)
             continue
+        if word == "open":
+            print("something" if select.select([kept[host]], [], [], 0)[0] else "open", file=out)
+            continue
+        if word == "gone":
+            print("ended" if not kept[host].recv(1) else "answered", file=out)
+            continue
         s = socket.create_connection((host, int(port)), timeout=20)
+        if word == "post":  # a request whose body does not come to its end
+            s.sendall(b"POST /in HTTP/1.1\r\nHost: %s:%s\r\nContent-Length: 9\r\n\r\nhalf"
+                      % (host.encode(), port.encode()))
+            kept[host] = s
+            print("posted", file=out)
+            continue
         if word == "keep":
             s.sendall(b"x")
             print("kept" if s.recv(1) else "ended", file=out)
@@ -152,9 +164,14 @@ def hold(world):
     server = socket.create_server(("0.0.0.0", HOLD), backlog=64)
 
     def serve(s):
-        while s.recv(65536):
-            pass
-        s.sendall(b"x")
+        try:
+            while (got := s.recv(65536)):
+                if b"half" in got:
+                    world.note("half", "", HOLD, "", got)
+            s.sendall(b"x")
+        except OSError:
+            s.close()
+            return
         poll = select.poll()
         poll.register(s, select.POLLERR)
         if poll.poll(30000):
@@ -290,9 +307,9 @@ def wrong(box):
     box.row(full.status == 0 and (over.status, code(over)) == (2, "CONFIG_INVALID") and
             len(box.p.show(name).get("network")) == 65, "64 local ports, not 65", full, over)
     inspect = box.net(name, "--allow-host", "a.test GET /x")
-    box.row((inspect.status, code(inspect)) == (2, "UNSUPPORTED") and
-            len(box.p.show(name).get("network")) == 65, "a rule by method and path is UNSUPPORTED",
-            inspect)
+    box.row((inspect.status, code(inspect)) == (2, "CONFIG_INVALID") and
+            "network.inspect" in inspect.err and len(box.p.show(name).get("network")) == 65,
+            "a rule by method and path needs a session that inspects, which is said", inspect)
     for option, value in (("--allow-host", "a.test"), ("--deny-host", "a.test"),
                           ("--allow-local", "80")):
         one = box.p.session("exec", option, value, name, "true")
@@ -300,6 +317,43 @@ def wrong(box):
                 f"exec {option} says how it is done", one)
     none = box.net("no-such-session", "--deny-host", "a.test")
     box.row((none.status, code(none)) == (2, "NOT_FOUND"), "no such session", none)
+    box.p.session("destroy", "--discard", name)
+
+
+def by_request(box):
+    """Rules by method and path under calls that run, in a session that inspects."""
+    name = box.session("--allow-host", f"allowed.test:{ECHO}", "--allow-host", f"other.test:{ECHO}",
+                       "--allow-host", "allowed.test:80 GET /", "--allow-host",
+                       f"allowed.test:{HOLD} POST /in", "--allow-host", f"other.test:{HOLD} POST /in")
+    agent = Agent(box.p, name)
+    box.world.forget()
+    kept = [agent.ask("keep", host, ECHO) for host in ("allowed.test", "other.test")]
+    box.row(kept == ["kept", "kept"], "control: two tunnels stand", kept)
+    done = box.net(name, "--allow-host", f"other.test:{ECHO} GET /x")
+    looks = [agent.ask("look", host) for host in ("other.test", "allowed.test")]
+    box.row(done.status == 0 and (looks[0] or "").startswith("failed ConnectionReset") and
+            looks[1] == "there", "a tunnel that is to be inspected by now is reset, others stay",
+            done, looks)
+    first = agent.ask("get", "allowed.test", 80)
+    closed = box.net(name, "--deny-host", "allowed.test:80 GET /")
+    then = agent.ask("get", "allowed.test", 80)
+    box.row(first == f"reached {ALLOWED} 80" and closed.status == 0 and
+            "reached" not in (then or "reached"), "the next request is judged by the new rules",
+            first, closed, then)
+    posted = [agent.ask("post", host, HOLD) for host in ("other.test", "allowed.test")]
+    half = wait_for(lambda: len([r for r in box.world.seen if r[0] == "half"]) == 2, 20, 0.05)
+    before = [agent.ask("open", host) for host in ("other.test", "allowed.test")]
+    done = box.net(name, "--deny-host", f"other.test:{HOLD} POST /in")
+    after = [agent.ask("gone", "other.test"), agent.ask("open", "allowed.test")]
+    box.row(posted == ["posted", "posted"] and half and before == ["open", "open"] and
+            done.status == 0 and (after[0] or "").startswith("failed ConnectionReset") and
+            after[1] == "open", "a request under way that may not be any more is reset, others go on",
+            posted, before, done, after)
+    result = agent.end()
+    rows = [(d["target"], d["rule"]) for d in result.get("denials", [])]
+    box.row((f"other.test:{ECHO}", "network.unseen") in rows and
+            any(t == f"other.test:{HOLD}" and "network.deny" in r for t, r in rows),
+            "the call's denials say why", rows)
     box.p.session("destroy", "--discard", name)
 
 
@@ -411,7 +465,7 @@ def flooded(box):
     box.p.session("destroy", "--discard", name)
 
 
-PARTS = [opened, closed, told, places, wrong, lasting, kept_bytes, flooded]
+PARTS = [opened, closed, told, places, wrong, by_request, lasting, kept_bytes, flooded]
 
 
 def main():
