@@ -19,7 +19,7 @@
 #include "policy/request.h"
 
 #define MAX_AUDIT_LINE 1048576u /* bytes of one line, its end included */
-#define MAX_AUDIT_EVENTS 64u    /* of one append */
+#define MAX_AUDIT_EVENTS 128u   /* of one append */
 #define MAX_AUDIT_FIELDS 32u    /* of one event's data, and of one row of a list */
 #define MAX_AUDIT_ROWS 64u      /* of a list; what is more is counted by a last row */
 #define MAX_AUDIT_TEXT 4096u    /* bytes of one text; what is more is cut, with "…" */

@@ -47,7 +47,7 @@ static int worth(const struct egress_event *v)
 {
 	if (v->kind == EGRESS_DENY || v->kind == EGRESS_FAIL || v->kind == EGRESS_REQUEST)
 		return v->how == EGRESS_BY_DNS ? 0 : 1;
-	return v->kind == EGRESS_ALLOW ? 2 : 3;
+	return v->kind == EGRESS_ALLOW || v->kind == EGRESS_SECRET ? 2 : 3;
 }
 
 /* Takes the newest of those that matter least, and less than ev, out. False: there is none. */

@@ -52,6 +52,7 @@ enum egress_event_kind {
 	EGRESS_FAIL,    /* allowed, but not resolved or not reached */
 	EGRESS_CLOSE,   /* of an allowed connection, with its bytes */
 	EGRESS_REQUEST, /* under inspection: a request that was answered by its server */
+	EGRESS_SECRET,  /* the value of a secret, whose name is `path`, went up in one */
 	EGRESS_BYTES,   /* of connections that are open, since they were told last */
 	EGRESS_MORE,    /* `times` events of others were lost: nobody read them */
 	EGRESS_DONE,    /* an order is carried out: `id` is its number */

@@ -19,6 +19,7 @@ struct exchange {
 	struct proxy *px;
 	size_t charged;    /* of px->held: room of first and head */
 	struct echo *echo; /* a value went up with it; NULL: none */
+	uint32_t used;     /* of which secrets: inspect_secrets() */
 	struct buf first;  /* head and checked body, as they go to the server */
 	enum http_body body;
 	uint64_t left; /* HTTP_BODY_LENGTH */
@@ -345,6 +346,7 @@ static void send_first(struct conn *c)
 	(void)charge(c->exchange); /* less than before */
 	c->ops = &ops;
 	conn_deadline(c, EXCHANGE_IDLE_MS, true);
+	inspect_say_used(c, c->exchange->used);
 	(void)conn_send(c, SERVER, first.p, first.n);
 	if (first.p)
 		explicit_bzero(first.p, first.n);
@@ -477,7 +479,7 @@ static bool take_request(struct conn *c, struct http_head *h, struct exchange *x
 		conn_end(c, true);
 		return false;
 	}
-	if (!inspect_secrets(c, h, &x->echo)) {
+	if (!inspect_secrets(c, h, &x->echo, &x->used)) {
 		conn_end(c, true);
 		return false;
 	}

@@ -262,7 +262,22 @@ bool inspect_again(struct conn *c, struct http_text method, struct http_text tar
 	return false;
 }
 
-bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret)
+void inspect_say_used(struct conn *c, uint32_t used)
+{
+	_Static_assert(MAX_EGRESS_SECRETS <= 32, "a bit for each secret");
+
+	for (size_t i = 0; i < c->px->secrets.n; i++) {
+		const char *name = c->px->secrets.v[i].name;
+		if (used >> i & 1u)
+			conn_say_request(c, &(struct request_said){.kind = EGRESS_SECRET,
+								   .reason = EGRESS_WHY_RULE,
+								   .rule = c->rule,
+								   .method = {"", 0},
+								   .target = {name, strlen(name)}});
+	}
+}
+
+bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret, uint32_t *ret_used)
 {
 	const struct egress_leg to = {&c->host, c->port, c->secure};
 
@@ -274,6 +289,7 @@ bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret)
 		if (!s)
 			continue;
 		f->value = (struct http_text){s->value, strlen(s->value)};
+		*ret_used |= 1u << (s - c->px->secrets.v);
 		if (!*ret)
 			*ret = echo_new();
 		if (!*ret || !echo_add(*ret, s->value))

@@ -247,9 +247,11 @@ bool inspect_again(struct conn *c, struct http_text method, struct http_text tar
 		   bool overrides);
 /*
  * Values where their placeholders are, as far as they may go to c->host; each is added to
- * *ret, which begins as NULL. False: no memory.
+ * *ret, which begins as NULL, and gets its bit in *ret_used. False: no memory.
  */
-bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret);
+bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret, uint32_t *ret_used);
+/* They go up: EGRESS_SECRET for each of those bits. */
+void inspect_say_used(struct conn *c, uint32_t used);
 
 /* One for each kind of listener: takes what was accepted. */
 void http_accepted(struct proxy *px, int fd);

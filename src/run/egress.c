@@ -352,9 +352,14 @@ void egress_note(struct egress *g, const struct egress_event *v)
 	case EGRESS_DIED:
 		g->died = true;
 		break;
+	case EGRESS_REQUEST:
+		asked_note(&g->requests, g->set, v);
+		break;
+	case EGRESS_SECRET:
+		asked_note(&g->used, g->set, v);
+		break;
 	case EGRESS_READY:
 	case EGRESS_FAIL:
-	case EGRESS_REQUEST:
 	case EGRESS_DONE:
 	case EGRESS_EVENT_KINDS:
 		break;
@@ -469,5 +474,7 @@ void egress_release(struct egress *g)
 	g->authority = NULL;
 	free(g->denied.v);
 	free(g->allowed.v);
+	asked_release(&g->requests);
+	asked_release(&g->used);
 	g->denied = g->allowed = (struct egress_rows){.v = NULL};
 }

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "egress/set.h"
 #include "plan/report.h"
+#include "run/asked.h"
 
 /*
  * Different rows that are kept of what was allowed, and of what was denied; more are
@@ -51,6 +52,7 @@ struct egress {
 	struct err failure; /* ERR_NONE: none */
 	uint64_t up, down;  /* bytes out of and into the sandbox */
 	struct egress_rows denied, allowed;
+	struct asked requests, used; /* what was asked for, and which secrets went where */
 	char *authority; /* under inspection: the certificate of the proxy's own, PEM; NULL: not yet */
 	/* Gets each event instead of the two lists; NULL: they are kept. */
 	void (*tell)(void *self, const struct egress_event *v);

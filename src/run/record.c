@@ -13,6 +13,7 @@
 #include "audit/settings.h"
 #include "base/base.h"
 #include "base/clock.h"
+#include "run/recordegress.h"
 #include "run/session.h"
 
 #define ROW_FIELDS 4
@@ -28,10 +29,6 @@
 #define TEXT(k, v)                                          \
 	{                                                   \
 		.key = (k), .kind = AUDIT_TEXT, .text = (v) \
-	}
-#define HOST(k, v)                                          \
-	{                                                   \
-		.key = (k), .kind = AUDIT_HOST, .text = (v) \
 	}
 #define UINT(k, v)                                       \
 	{                                                \
@@ -78,53 +75,6 @@ static void decide(const struct job *j, struct audit_event *v)
 
 	v->decision = started ? "allow" : j->error.code == ERR_POLICY_DENIED ? "deny" : NULL;
 	v->rule = started ? "default" : j->error.code == ERR_POLICY_DENIED ? "boundary" : NULL;
-}
-
-/* What left and what did not, one event each; what is more than fits is counted by the last. */
-#define EGRESS_EVENTS 24u
-#define EGRESS_FIELDS 4
-
-struct egress_events {
-	struct audit_field field[2 * EGRESS_EVENTS][EGRESS_FIELDS];
-	char rule[2 * EGRESS_EVENTS][32]; /* network.deny[2]: without its text, which is a host */
-	size_t n;
-};
-
-/* Connections before names, of which a command may ask for as many as it likes. */
-static const struct egress_row *nth(const struct egress_rows *rows, size_t n)
-{
-	size_t connects = rows->n - rows->names;
-	enum egress_op op = n < connects ? EGRESS_CONNECT : EGRESS_RESOLVE;
-	size_t i = 0;
-
-	for (n -= n < connects ? 0 : connects; rows->v[i].op != op || n-- > 0; i++)
-		;
-	return &rows->v[i];
-}
-
-static void add_egress(const struct egress_rows *rows, const char *event, const char *decision,
-		       const struct audit_event *common, struct egress_events *store,
-		       struct audit_event *v, size_t *n)
-{
-	for (size_t i = 0; i < rows->n && i < EGRESS_EVENTS; i++) {
-		const struct egress_row *r = nth(rows, i);
-		char *rule = store->rule[store->n];
-		struct audit_field *f = store->field[store->n++];
-		uint64_t more = rows->more + (rows->n - EGRESS_EVENTS);
-		bool cut = i == EGRESS_EVENTS - 1 && rows->n > EGRESS_EVENTS;
-		f[0] = (struct audit_field)HOST("target", or_null(r->said.target));
-		f[1] = (struct audit_field)WORD("how", egress_how_name(r->how));
-		f[2] = (struct audit_field)UINT("count", r->count);
-		f[3] = (struct audit_field)UINT("more", cut ? more : 0);
-		v[*n] = *common;
-		v[*n].event = event;
-		v[*n].decision = decision;
-		(void)snprintf(rule, sizeof(store->rule[0]), "%.*s",
-			       (int)strcspn(r->said.rule, " "), r->said.rule);
-		v[*n].rule = rule;
-		v[*n].data = f;
-		v[(*n)++].data_count = EGRESS_FIELDS;
-	}
 }
 
 static void denials(const struct job *j, struct rows *r)
@@ -211,7 +161,6 @@ int job_record(const struct job *j, struct err *e)
 {
 	static struct rows denied, flagged, read; /* too much for a stack */
 	char hex[MAX_COMPILED_FILES][AUDIT_HASH_TEXT];
-	static struct egress_events egress;
 	struct audit_event v[MAX_AUDIT_EVENTS];
 	size_t n = 0;
 
@@ -252,9 +201,7 @@ int job_record(const struct job *j, struct err *e)
 	decide(j, &v[n]);
 	v[n].data = start;
 	v[n++].data_count = ARRAY_LEN(start);
-	egress.n = 0;
-	add_egress(&j->egress.allowed, "egress.allow", "allow", &common, &egress, v, &n);
-	add_egress(&j->egress.denied, "egress.deny", "deny", &common, &egress, v, &n);
+	n += record_egress(j, &common, v + n);
 	const struct audit_field end[] = {
 		UINT("status", (uint64_t)j->status),
 		code_of(j),

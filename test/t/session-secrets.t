@@ -223,7 +223,50 @@ def reviewed(box):
         box.p.session("destroy", "--discard", name)
 
 
-PARTS = (used, requests, restarted, reviewed)
+def logged(box):
+    """Requests and uses of secrets in the audit log, and what of them is not."""
+    lost = [f"{word}{secrets.token_urlsafe(18)}" for word in ("query", "header", "body", "answer")]
+    box.p.write(f"{box.p.src}/ask.sh", CURL + BEARER + f"-H 'X-Lost: {lost[1]}' -d '{lost[2]}' "
+                f"'{ONE}/path/a?q={lost[0]}' | head -c 7; " + 3 * (CURL + f"{ONE}/echo?back={lost[3]} >/dev/null; ")
+                + SAYS + f"-X DELETE '{ONE}/path/b'", 0o644)
+    net = {"allow": [f"one.test:{TLS}"], "deny": [{"host": f"one.test:{TLS}", "methods": ["DELETE"]}]}
+    made = box.session(network=net, secrets=[secret()])
+    box.tls.take()
+    done = box.exec(made, "sh ask.sh")
+    arrived = "".join(box.tls.take())
+    box.row(done.out.endswith("403 ") and all(one in arrived for one in lost[:2]), "control: they were asked",
+            done, arrived)
+    lines = [line for line in box.audit() if line["session"] == made.out.strip()]
+    got = [(r["data"]["method"], r["data"]["path"], r["data"]["status"], r["data"]["count"], r["decision"])
+           for r in lines if r["event"] == "egress.allow" and "method" in r["data"]]
+    box.row(("POST", "/path/a", 200, 1, "allow") in got and ("GET", "/echo", 200, 3, "allow") in got and
+            len(got) == 2 and all(r["rule"] == "network.allow[0]" for r in lines if "method" in r["data"]),
+            "each request once, without its query, equal ones counted", got, lines)
+    uses = [r["data"] for r in lines if r["event"] == "secret.use"]
+    box.row([(u["name"], u["target"], u["count"]) for u in uses] == [("api", f"one.test:{TLS}", 1)],
+            "secret.use: the name, and whereto", uses)
+    text = b"".join(json.dumps(line).encode() for line in box.audit())
+    box.row(holds(text, "/path/a") and not any(holds(text, one) for one in [*lost, box.canary, box.filed]),
+            "nothing of a query, a header, a body or a value is in the log; control: a path is", text[-3000:])
+    many = box.exec(made, CURL + f"'{ONE}/many/[1-40]' >/dev/null; " +
+                    CURL + f"-H 'Authorization: Bearer '$API_TOKEN {ONE}/last")
+    lines = [line for line in box.audit() if line["session"] == made.out.strip()]
+    rows = [r["data"] for r in lines if r["event"] == "egress.allow" and "/many/" in r["data"].get("path", "")]
+    box.row(many.status == 0 and len(rows) == 24 and rows[-1]["more"] == 17 and
+            [r["data"]["count"] for r in lines if r["event"] == "secret.use"] == [1, 1],
+            "24 requests are told, the others are counted; secrets are told all the same", rows)
+    done = box.p.run([SANDGLASS, "audit", "verify"])
+    box.row(done.status == 0, "the chain holds", done)
+    box.destroy(made)
+    plain = box.p.run([SANDGLASS, "run", "--policy", box.policy(network=net, secrets=[secret()]),
+                       "sh", "ask.sh"], env=box.env())
+    got = [r["data"] for r in box.audit() if r["event"] in ("secret.use", "egress.allow")][-5:]
+    box.row(("POST", "/path/a", 200) in [(r.get("method"), r.get("path"), r.get("status")) for r in got] and
+            any(r.get("name") == "api" for r in got), "so does `run`", plain, got)
+    box.printed += (plain.out + plain.err).encode()
+
+
+PARTS = (used, requests, restarted, reviewed, logged)
 
 
 def main():
