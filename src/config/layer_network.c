@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "config/layer_parts.h"
+#include "egress/limit.h"
 
 static void add_host(struct reader *r, const struct node *n, enum egress_list list,
 		     const char *text)
@@ -132,6 +133,22 @@ static void read_hosts(struct reader *r, const struct node *n, unsigned int list
 	reader_each(r, n, list, rules ? read_rule : read_host_word);
 }
 
+/* A limit, as the rule that it is kept as. */
+static void read_amount(struct reader *r, const struct node *n, unsigned int what)
+{
+	AUTO_BUF text = BUF_INIT(MAX_EGRESS_RULE_TEXT);
+	struct err e = {0};
+
+	if (!reader_word(r, n))
+		return;
+	(void)buf_printf(&text, "%s %s", egress_limit_names[what], n->text);
+	const char *line = text.failed ? NULL : arena_text(r->arena, buf_cstr(&text), text.n, &e);
+	if (line)
+		add_host(r, n, EGRESS_LIST_LIMIT, line);
+	else
+		reader_wrong(r, n, "an amount of this length", NULL);
+}
+
 const struct key network_keys[] = {
 	{.name = "allow", .read = read_hosts, .arg = EGRESS_LIST_ALLOW},
 	{.name = "deny", .read = read_hosts, .arg = EGRESS_LIST_DENY},
@@ -139,6 +156,9 @@ const struct key network_keys[] = {
 	{.name = "inspect", .read = read_hosts, .arg = EGRESS_LIST_INSPECT},
 	{.name = "push", .read = read_hosts, .arg = EGRESS_LIST_PUSH},
 	{.name = "mirror", .later = "mirrors of registries"},
-	{.name = "bytes_up", .later = "limits of the network"},
+	{.name = "bytes_up", .read = read_amount, .arg = EGRESS_LIMIT_UP},
+	{.name = "bytes_down", .read = read_amount, .arg = EGRESS_LIMIT_DOWN},
+	{.name = "rate", .read = read_amount, .arg = EGRESS_LIMIT_RATE},
+	{.name = "connections", .read = read_amount, .arg = EGRESS_LIMIT_CONNECTIONS},
 	{.name = NULL},
 };

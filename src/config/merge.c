@@ -163,19 +163,22 @@ static void merge_env(const struct merge *m)
 	}
 }
 
-/* A deny and an inspection count whoever says it; what opens something, only from who is believed. */
+/*
+ * A deny, an inspection and a limit count whoever says it (of limits the smallest); what opens
+ * something, only from who is believed.
+ */
 static void merge_hosts(const struct merge *m)
 {
-	static const char *const keys[EGRESS_LISTS] = {"network.deny", "network.allow",
+	static const char *const keys[EGRESS_LISTS] = {"network.deny",  "network.allow",
 						       "network.local", "network.inspect",
-						       "network.push"};
+						       "network.push",  "network"};
 	const struct layer *l = m->layer;
 	struct set *s = m->set;
 
 	for (size_t i = 0; i < l->host_count; i++) {
 		const struct layer_host *one = &l->hosts[i];
 		if (!l->trusted && one->list != EGRESS_LIST_DENY &&
-		    one->list != EGRESS_LIST_INSPECT)
+		    one->list != EGRESS_LIST_INSPECT && one->list != EGRESS_LIST_LIMIT)
 			ignore(m, keys[one->list], one->at, IGNORED_UNTRUSTED);
 		else if (s->host_count < m->max_hosts)
 			s->hosts[s->host_count++] = (struct set_host){.v = one, .from = l};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "egress/limit.h"
 #include "egress/set.h"
 
 static struct egress_verdict no(enum egress_reason reason, int rule)
@@ -211,6 +212,13 @@ struct egress_verdict egress_match_dns(const struct egress_set *s, const struct 
 	return v;
 }
 
+/* A limit of the rules, not one of the proxy's own. */
+static bool is_limit(const struct egress_set *s, enum egress_reason reason, int rule)
+{
+	return reason == EGRESS_WHY_LIMIT && rule >= 0 && (size_t)rule < s->n &&
+	       s->v[rule].rule.list == EGRESS_LIST_LIMIT;
+}
+
 static void say_rule(const struct egress_set *s, enum egress_reason reason, int rule,
 		     const char *address, char *ret)
 {
@@ -219,7 +227,9 @@ static void say_rule(const struct egress_set *s, enum egress_reason reason, int 
 		       reason == EGRESS_WHY_AMBIGUOUS;
 	struct address a;
 
-	if (decided && rule >= 0 && (size_t)rule < s->n) {
+	if (is_limit(s, reason, rule)) {
+		(void)snprintf(ret, EGRESS_RULE_SAID, "network.%s", s->v[rule].text);
+	} else if (decided && rule >= 0 && (size_t)rule < s->n) {
 		const struct egress_entry *entry = &s->v[rule];
 		(void)snprintf(ret, EGRESS_RULE_SAID, "network.%s[%u] %s",
 			       egress_list_names[entry->rule.list], entry->number, entry->text);
@@ -303,6 +313,12 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 			       "[%.253s/OWNER/REPOSITORY]; or `sandglass push` from outside",
 			       host);
 		return;
+	case EGRESS_WHY_LIMIT:
+		if (is_limit(s, reason, rule))
+			(void)snprintf(ret, ERR_HINT_MAX, "%s, by %.400s",
+				       egress_limit_help((enum egress_limit)s->v[rule].rule.limit),
+				       s->v[rule].origin);
+		return;
 	case EGRESS_WHY_RULE:
 	case EGRESS_WHY_HOST:
 	case EGRESS_WHY_SYNTHETIC:
@@ -311,7 +327,6 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 	case EGRESS_WHY_AUTHORITY:
 	case EGRESS_WHY_MALFORMED:
 	case EGRESS_WHY_PROTOCOL:
-	case EGRESS_WHY_LIMIT:
 	case EGRESS_WHY_UNRESOLVED:
 	case EGRESS_WHY_UNREACHED:
 	case EGRESS_WHY_SECRET:

@@ -35,6 +35,7 @@ static bool inspects(const struct egress_rule *r)
 	case EGRESS_LIST_DENY:
 		return egress_rule_is_partial(r);
 	case EGRESS_LIST_LOCAL:
+	case EGRESS_LIST_LIMIT:
 	case EGRESS_LISTS:
 		break;
 	}

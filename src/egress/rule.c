@@ -11,8 +11,10 @@
 #include "base/base.h"
 #include "egress/condition.h"
 #include "egress/event.h"
+#include "egress/limit.h"
 
-const char *const egress_list_names[EGRESS_LISTS] = {"deny", "allow", "local", "inspect", "push"};
+const char *const egress_list_names[EGRESS_LISTS] = {"deny",    "allow", "local",
+						     "inspect", "push",  "limit"};
 
 /* What is being read: [p, p + n) is what is left of the text. */
 struct reading {
@@ -399,6 +401,8 @@ int egress_rule_read(enum egress_list list, const char *text, struct egress_rule
 		return err_set(e, ERR_CONFIG_INVALID, "`%.40s…`: more than %u bytes", text,
 			       n > MAX_EGRESS_HOST_TEXT ? MAX_EGRESS_HOST_TEXT
 							: MAX_EGRESS_RULE_TEXT);
+	if (list == EGRESS_LIST_LIMIT)
+		return egress_limit_read(text, ret, e);
 	memcpy(host, text, n);
 	host[n] = '\0';
 	int rc = read_place(&r);
@@ -461,6 +465,7 @@ bool egress_rule_has_name(const struct egress_rule *r, const struct host *h)
 	case EGRESS_LOOPBACK:
 		return host_is_loopback(h);
 	case EGRESS_PREFIX:
+	case EGRESS_AMOUNT:
 		return false;
 	case EGRESS_BELOW:
 	case EGRESS_BOTH:

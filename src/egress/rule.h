@@ -12,6 +12,7 @@
  *   NAME METHOD,METHOD /path/a /path/b      those requests only, which takes inspection
  *   NAME /path        NAME METHOD           (one blank between; patterns as in path.h)
  *
+ * A limit: its name and the amount, `bytes_up 64MiB`.
  * To inspect: a name as above. To push: git.example.com/team/app, one repository of a name;
  * `*` within a part of it.
  *
@@ -37,6 +38,7 @@ enum egress_list {
 	EGRESS_LIST_LOCAL,
 	EGRESS_LIST_INSPECT, /* opens nothing */
 	EGRESS_LIST_PUSH,    /* opens nothing: what is open, git may write to */
+	EGRESS_LIST_LIMIT,   /* opens nothing: how much may go (limit.h) */
 	EGRESS_LISTS
 };
 extern const char *const egress_list_names[EGRESS_LISTS]; /* "deny", "allow", … */
@@ -52,13 +54,16 @@ enum egress_rule_kind {
 	EGRESS_EVERY,    /* `*`: every name; to deny, every address too */
 	EGRESS_PREFIX,   /* addresses: `addr` and `bits` */
 	EGRESS_LOOPBACK, /* the host's loopback at `port`, however it is asked for */
+	EGRESS_AMOUNT,   /* EGRESS_LIST_LIMIT: no place at all */
 };
 
 struct egress_rule {
-	uint8_t list;  /* enum egress_list */
-	uint8_t kind;  /* enum egress_rule_kind */
-	uint8_t bits;  /* EGRESS_PREFIX */
-	uint16_t port; /* 0: every port */
+	uint8_t list;    /* enum egress_list */
+	uint8_t kind;    /* enum egress_rule_kind */
+	uint8_t bits;    /* EGRESS_PREFIX */
+	uint8_t limit;   /* EGRESS_AMOUNT: enum egress_limit */
+	uint16_t port;   /* 0: every port */
+	uint64_t amount; /* EGRESS_AMOUNT: bytes, bytes a second, or connections */
 	struct address addr;
 	char host
 		[HOST_TEXT]; /* canonical, without the leading `*.` or `**.`; "" if there is none */
@@ -67,7 +72,7 @@ struct egress_rule {
 };
 
 /*
- * Reads one rule. A text for EGRESS_LIST_LOCAL is a port. CONFIG_INVALID says what
+ * Reads one rule. A text for EGRESS_LIST_LOCAL is a port, for EGRESS_LIST_LIMIT a limit. CONFIG_INVALID says what
  * is wrong at which byte (from 1), the hint the nearest right spelling.
  */
 NODISCARD int egress_rule_read(enum egress_list list, const char *text, struct egress_rule *ret,

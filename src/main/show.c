@@ -239,7 +239,7 @@ static void show_hosts(struct show *s)
 		for (size_t k = 0; k < set->host_count; k++) {
 			const struct set_host *h = &set->hosts[k];
 			struct origin o = {.layer = h->from, .at = h->v->at};
-			if (h->v->list != list)
+			if (h->v->list != list || list == EGRESS_LIST_LIMIT)
 				continue;
 			if (!any)
 				(void)buf_printf(s->out, "  %s:\n", egress_list_names[list]);
@@ -252,6 +252,46 @@ static void show_hosts(struct show *s)
 				put_quoted(s->out, h->v->text);
 			end_line(s, begin, &o, NULL);
 		}
+	}
+}
+
+/* Of all that name this limit it is the smallest, and the first of equal ones. */
+static bool holds_amount(const struct set *set, size_t at)
+{
+	struct egress_rule mine;
+	struct egress_rule other;
+	struct err ignored = {0};
+
+	if (egress_rule_read(EGRESS_LIST_LIMIT, set->hosts[at].v->text, &mine, &ignored) < 0)
+		return false;
+	for (size_t k = 0; k < set->host_count; k++) {
+		const char *text = set->hosts[k].v->text;
+		if (set->hosts[k].v->list != EGRESS_LIST_LIMIT || k == at ||
+		    egress_rule_read(EGRESS_LIST_LIMIT, text, &other, &ignored) < 0 ||
+		    other.limit != mine.limit)
+			continue;
+		if (other.amount < mine.amount || (other.amount == mine.amount && k < at))
+			return false;
+	}
+	return true;
+}
+
+/* The limits of the network: what holds, and what a smaller one of another layer has outdone. */
+static void show_amounts(struct show *s)
+{
+	const struct set *set = s->set;
+
+	for (size_t k = 0; k < set->host_count; k++) {
+		const struct set_host *h = &set->hosts[k];
+		struct origin o = {.layer = h->from, .at = h->v->at};
+		int words = (int)strcspn(h->v->text, " ");
+		size_t begin = s->out->n;
+		if (h->v->list != EGRESS_LIST_LIMIT)
+			continue;
+		bool holds = holds_amount(set, k);
+		(void)buf_printf(s->out, "  %s%.*s:%s", holds ? "" : "# ", words, h->v->text,
+				 h->v->text + words);
+		end_line(s, begin, &o, holds ? NULL : "a smaller one holds");
 	}
 }
 
@@ -406,6 +446,7 @@ static void show_text(struct show *s)
 	show_env(s, false);
 	show_env(s, true);
 	show_hosts(s);
+	show_amounts(s);
 	show_secrets(s);
 	show_review(s);
 	show_kept(s);

@@ -107,7 +107,8 @@ void answer_denied(struct conn *c, enum egress_reason reason, int rule)
 	if (c->address.family)
 		(void)address_format(&c->address, address);
 	egress_say(&c->px->set, reason, rule, c->host.text, c->port, address, &said);
-	if (reason == EGRESS_WHY_DENIED) /* which file says so is not for the sandbox */
+	/* Which file says so is not for the sandbox. */
+	if (reason == EGRESS_WHY_DENIED || reason == EGRESS_WHY_LIMIT)
 		said.hint[0] = '\0';
 	(void)snprintf(text, sizeof(text), "sandglass denied %s (%.300s)%s%.400s", said.target,
 		       said.rule, said.hint[0] ? "; to allow it: " : "", said.hint);

@@ -193,6 +193,7 @@ void conn_end(struct conn *c, bool reset)
 		return;
 	c->gone = true;
 	conn_closed(c);
+	limit_leave(c);
 	c->px->secure -= c->secure;
 	dial_cancel(c);
 	exchange_free(c->exchange);
@@ -214,11 +215,11 @@ static size_t wanted(struct conn *c, enum end which)
 	if (s->fd < 0 || s->ended || s->broken || c->px->still)
 		return 0;
 	if (!s->tls)
-		return c->ops->want(c, which);
+		return limit_room(c, c->ops->want(c, which));
 	/* What it says can make TLS answer by itself (KeyUpdate): not while it takes nothing. */
 	if (s->out_len > s->out_at)
 		return 0;
-	return tls_is_secured(s->tls) ? c->ops->want(c, which) : SMALL_READ;
+	return limit_room(c, tls_is_secured(s->tls) ? c->ops->want(c, which) : SMALL_READ);
 }
 
 /* TLS may have what it has already read, of which no socket tells. */
@@ -444,12 +445,16 @@ static bool feed_tls(struct conn *c, enum end which)
 	char *raw = c->px->scratch + TLS_ROOM;
 	size_t room = c->px->kept < MAX_KEPT_BYTES_SOFT ? TLS_READ : SMALL_READ;
 
+	room = limit_room(c, room);
+	if (room == 0)
+		return false;
 	ssize_t n = RETRY_EINTR(recv(s->fd, raw, room, MSG_DONTWAIT));
 	if (n < 0 && errno == EAGAIN)
 		return false;
 	if (n > 0) {
 		moved(c);
-		*(which == CLIENT ? &c->up : &c->down) += (uint64_t)n;
+		if (!limit_took(c, which, (size_t)n))
+			return false;
 		if (tls_feed(s->tls, raw, (size_t)n))
 			return true;
 		conn_end(c, true);
@@ -532,7 +537,8 @@ static void read_side(struct conn *c, enum end which)
 			c->ops->eof(c, which);
 			return;
 		}
-		*(which == CLIENT ? &c->up : &c->down) += (uint64_t)n;
+		if (!limit_took(c, which, (size_t)n))
+			return;
 		c->ops->data(c, which, c->px->scratch, (size_t)n);
 		if (c->gone || (size_t)n < most)
 			return;
@@ -630,6 +636,7 @@ void conn_finish(struct conn *c)
 	if (c->gone)
 		return;
 	conn_closed(c);
+	limit_leave(c);
 	c->up = 0;
 	conn_detach(c, true);
 	c->ops = &finishing;
@@ -840,6 +847,8 @@ bool conn_allowed(struct conn *c, enum egress_reason *ret_reason)
 
 	if (know_name(c))
 		v = egress_match_name(&c->px->set, &c->host, c->port);
+	if (v.allow && !limit_admit(c, &v))
+		v.allow = false;
 	c->address = c->host.kind == HOST_NAME ? (struct address){.family = 0} : c->host.addr;
 	c->rule = v.rule;
 	c->local = v.allow && v.local;

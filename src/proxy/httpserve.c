@@ -212,10 +212,11 @@ void http_next(struct conn *c)
 {
 	c->ops = &head_ops;
 	c->id = ++c->px->last_id;
-	c->up = c->down = c->told_up = c->told_down = 0;
+	c->up = c->down = c->told_up = c->told_down = c->charged_up = c->charged_down = 0;
 	c->address = (struct address){.family = 0};
 	if (!c->inspected) {
 		c->how = EGRESS_BY_HTTP;
+		limit_leave(c);
 		conn_forget_name(c);
 		c->host = (struct host){.kind = HOST_NAME};
 	}

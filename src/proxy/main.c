@@ -132,14 +132,15 @@ static int set_up(struct proxy *px, struct control_table *t, int parent, struct 
 
 	px->most = raise_limit();
 	if (read_set(&px->set, e) < 0 || read_secrets(&px->secrets, e) < 0 ||
-	    make_authority(px, e) < 0 || control_read_table(EGRESS_FD_CONTROL, t, e) < 0 ||
-	    keep_only(t, e) < 0)
+	    limits_take(px, EGRESS_FD_SPENT, e) < 0 || make_authority(px, e) < 0 ||
+	    control_read_table(EGRESS_FD_CONTROL, t, e) < 0 || keep_only(t, e) < 0)
 		return -1;
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
 		return err_sys(e, "getrandom");
 	px->scratch = malloc(MAX_RELAY_BYTES);
 	if (!px->scratch || uv_loop_init(&px->loop) < 0)
 		return err_set(e, ERR_INTERNAL, "no memory for the loop");
+	limits_begin(px);
 	if (names_init(&px->names, seed, e) < 0 || resolver_new(&px->loop, &px->resolver, e) < 0)
 		return -1;
 	/* No foreign byte was read up to here, and none is without this. */

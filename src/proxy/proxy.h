@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "egress/event.h"
+#include "egress/limit.h"
 #include "egress/secret.h"
 #include "egress/set.h"
 #include "proxy/control.h"
@@ -21,7 +22,7 @@
 #include "proxy/tls.h"
 
 /* Connections at once, of all kinds; each has two descriptors. */
-#define MAX_CONNECTIONS 16384u
+#define MAX_CONNECTIONS MAX_EGRESS_CONNECTIONS
 /* Of these with inspected TLS, at 30 KiB and more on each leg. */
 #define MAX_INSPECTED 2048u
 /* Read in one call, and at most kept for a peer that does not take it. */
@@ -44,6 +45,19 @@
 #define LINGER_MS 2000u          /* for a client to take the last answer */
 #define DNS_IDLE_MS 10000u       /* DNS over TCP, between two queries */
 
+/* The rules' limits, and what is used of them: limit.c. */
+struct limits {
+	int rule[EGRESS_LIMITS]; /* in the set; -1: none */
+	uint64_t amount[EGRESS_LIMITS];
+	struct egress_spent own, *spent; /* the latter may be the keeper's */
+	size_t counted;                  /* connections that are allowed */
+	uint64_t tokens;                 /* bytes that may be read now */
+	uint64_t since_ms;               /* and since when none were added */
+	uint64_t owed;                   /* thousandths of a byte, of the last addition */
+	uint32_t turn;                   /* the connection that has read last */
+	uv_timer_t more;
+};
+
 struct proxy {
 	uv_loop_t loop;
 	struct egress_set set;
@@ -62,6 +76,7 @@ struct proxy {
 	struct ca *ca; /* NULL: no rule asks for inspection */
 	struct tls_ways *ways;
 	struct egress_secrets secrets;
+	struct limits limits;
 };
 
 enum end { CLIENT, SERVER };
@@ -142,7 +157,9 @@ struct conn {
 	size_t in_len, in_room;
 	size_t judged; /* of it, no head ended in these bytes: httpserve.c */
 	uint64_t up, down;
-	uint64_t told_up, told_down;  /* of these, in events */
+	uint64_t told_up, told_down;       /* of these, in events */
+	uint64_t charged_up, charged_down; /* of these, to the limits */
+	bool counted;                      /* one of limits.counted */
 	uint64_t left;                /* conn_reset_after(): what was not taken at the last look */
 	unsigned int looks;           /* and how many saw the same */
 	void (*then)(struct conn *c); /* tunnel_peek() */
@@ -252,6 +269,23 @@ bool inspect_again(struct conn *c, struct http_text method, struct http_text tar
 bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret, uint32_t *ret_used);
 /* They go up: EGRESS_SECRET for each of those bits. */
 void inspect_say_used(struct conn *c, uint32_t used);
+
+/*
+ * Limits of the rules. limits_take(): `fd` is the file with what was spent before, or none;
+ * INTERNAL: it is another one. limits_begin(): when there is a loop. limits_set(): the set
+ * has changed.
+ */
+NODISCARD int limits_take(struct proxy *px, int fd, struct err *e);
+void limits_begin(struct proxy *px);
+void limits_set(struct proxy *px);
+/* The rules allow it; so do the limits, and it counts from now on. False: *v says which does not. */
+bool limit_admit(struct conn *c, struct egress_verdict *v);
+/* It counts no longer as one of many. */
+void limit_leave(struct conn *c);
+/* At most that many bytes of n may be read now; 0: later, by itself. */
+size_t limit_room(struct conn *c, size_t n);
+/* n bytes came from that side. False: too many; it was said, and the connection has ended. */
+bool limit_took(struct conn *c, enum end from, size_t n);
 
 /* One for each kind of listener: takes what was accepted. */
 void http_accepted(struct proxy *px, int fd);

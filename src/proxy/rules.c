@@ -80,6 +80,7 @@ static int replace(struct proxy *px, const struct egress_order *o, const int *fd
 	struct egress_set before = px->set;
 	px->set = set;
 	set = before; /* released */
+	limits_set(px);
 	return 0;
 }
 

@@ -17,12 +17,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "egress/limit.h"
 #include "egress/secret.h"
 #include "run/beside.h"
 
-#define FD_SAFE (EGRESS_FD_SECRETS + 3) /* ours stay above the numbers that it is given */
-#define LAST_WORDS_MS 500u              /* after the end of a call */
-#define MAX_STEP_EVENTS 64              /* then others have their turn */
+#define FD_SAFE (EGRESS_FD_SPENT + 3) /* ours stay above the numbers that it is given */
+#define LAST_WORDS_MS 500u            /* after the end of a call */
+#define MAX_STEP_EVENTS 64            /* then others have their turn */
 #define FIRST_ROWS 8u
 
 /* What core calls its sockets is what the proxy calls them. */
@@ -65,7 +66,7 @@ static int write_set(int fd, const struct egress_set *set, struct err *e)
 	return 0;
 }
 
-static int add_fds(posix_spawn_file_actions_t *acts, int set, int ctl, int secrets)
+static int add_fds(posix_spawn_file_actions_t *acts, int set, int ctl, int secrets, int spent)
 {
 	int rc = posix_spawn_file_actions_addopen(acts, 0, "/dev/null", O_RDWR, 0);
 
@@ -83,11 +84,14 @@ static int add_fds(posix_spawn_file_actions_t *acts, int set, int ctl, int secre
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(acts, secrets < 0 ? 0 : secrets,
 						      EGRESS_FD_SECRETS);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_adddup2(acts, spent < 0 ? 0 : spent, EGRESS_FD_SPENT);
 	return rc;
 }
 
 /* In a session of its own: no key of the caller's terminal is for it. */
-static int spawn_proxy(struct egress *g, int set, int ctl, int secrets, struct err *e)
+static int spawn_proxy(struct egress *g, int set, int ctl, const struct egress_files *files,
+		       struct err *e)
 {
 	char *argv[] = {(char *)(uintptr_t) "sandglass-proxy", NULL};
 	char *envp[] = {NULL};
@@ -111,7 +115,7 @@ static int spawn_proxy(struct egress *g, int set, int ctl, int secrets, struct e
 						      POSIX_SPAWN_SETSID);
 	(void)posix_spawnattr_setsigdefault(&attr, &all);
 	(void)posix_spawnattr_setsigmask(&attr, &none);
-	int rc = add_fds(&acts, set, ctl, secrets);
+	int rc = add_fds(&acts, set, ctl, files->secrets, files->spent);
 	if (rc == 0)
 		rc = posix_spawn(&g->pid, path, &acts, &attr, argv, envp);
 	(void)posix_spawnattr_destroy(&attr);
@@ -188,7 +192,8 @@ bool egress_receive(int fd, struct report *ret, int *ret_fds, size_t *ret_n)
 	return false;
 }
 
-int egress_begin(struct egress *g, const struct egress_set *set, int secrets, struct err *e)
+int egress_begin(struct egress *g, const struct egress_set *set, const struct egress_files *files,
+		 struct err *e)
 {
 	int pair[2];
 
@@ -200,10 +205,12 @@ int egress_begin(struct egress *g, const struct egress_set *set, int secrets, st
 		return err_sys(e, "socketpair");
 	AUTO_FD int mine = high(pair[0]);
 	AUTO_FD int theirs = high(pair[1]);
-	AUTO_FD int given = secrets < 0 ? -1 : fcntl(secrets, F_DUPFD_CLOEXEC, FD_SAFE);
-	if (mine < 0 || theirs < 0 || (secrets >= 0 && given < 0))
+	AUTO_FD int given =
+		files->secrets < 0 ? -1 : fcntl(files->secrets, F_DUPFD_CLOEXEC, FD_SAFE);
+	if (mine < 0 || theirs < 0 || (files->secrets >= 0 && given < 0))
 		return err_sys(e, "descriptors");
-	if (spawn_proxy(g, fd, theirs, given, e) < 0)
+	const struct egress_files safe = {.secrets = given, .spent = files->spent};
+	if (spawn_proxy(g, fd, theirs, &safe, e) < 0)
 		return -1;
 	g->ctl = TAKE_FD(mine);
 	g->ready_ms = clock_deadline(clock_mono_ms(), EGRESS_READY_MS);

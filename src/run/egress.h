@@ -69,13 +69,18 @@ NODISCARD int egress_file(const struct egress_set *set, struct err *e);
 /* One report of core's, with what comes along (at most MAX_REPORT_SOCKETS). False: the end, or no report. */
 bool egress_receive(int fd, struct report *ret, int *ret_fds, size_t *ret_n);
 
+/* What the proxy gets beside the rules; -1: none. They stay the caller's. */
+struct egress_files {
+	int secrets; /* of secrets_file() */
+	int spent;   /* of session_net_spent(): for a proxy that has others after it */
+};
+
 /*
  * Starts the proxy; it gets ready while the sandbox is built. `set` must live as long.
- * `secrets`: of secrets_file(), -1: none; it stays the caller's.
  * SANDBOX_UNAVAILABLE: it is not there or does not start.
  */
-NODISCARD int egress_begin(struct egress *g, const struct egress_set *set, int secrets,
-			   struct err *e);
+NODISCARD int egress_begin(struct egress *g, const struct egress_set *set,
+			   const struct egress_files *files, struct err *e);
 /* Waits for g->authority, where rules ask for inspection. SANDBOX_UNAVAILABLE: it does not come. */
 NODISCARD int egress_await_authority(struct egress *g, struct err *e);
 

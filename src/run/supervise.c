@@ -691,7 +691,8 @@ static int begin_egress(struct job *j, struct err *e)
 		if (secrets < 0)
 			return -1;
 	}
-	return egress_begin(&j->egress, &j->req->egress, secrets, e);
+	const struct egress_files files = {.secrets = secrets, .spent = -1};
+	return egress_begin(&j->egress, &j->req->egress, &files, e);
 }
 
 static int start(struct super *s, struct err *e)

@@ -338,7 +338,12 @@ int session_egress_ready(struct session_egress *s, const struct layers *l, struc
 	session_egress_end(s);
 	if (!egress_set_opens(&s->set))
 		return 0;
-	if (egress_begin(&s->out, &s->set, s->secrets, e) < 0)
+	/* What was spent is the session's, whatever becomes of this proxy. */
+	AUTO_FD int spent = session_net_spent(s->dir, e);
+	if (spent < 0)
+		return -1;
+	const struct egress_files files = {.secrets = s->secrets, .spent = spent};
+	if (egress_begin(&s->out, &s->set, &files, e) < 0)
 		return -1;
 	s->began = true;
 	s->out.tell = hear;

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/file.h"
+#include "egress/limit.h"
 
 int session_net_read(int dir, struct egress_set *ret, struct err *e)
 {
@@ -41,4 +43,21 @@ int session_net_write(int dir, const struct egress_set *s, struct err *e)
 	    renameat(dir, draft, dir, SESSION_NET) < 0)
 		return err_sys(e, "write the session's network");
 	return 0;
+}
+
+int session_net_spent(int dir, struct err *e)
+{
+	const struct egress_spent none = {0};
+	struct stat st;
+
+	/* Above the numbers of the proxy's descriptors. */
+	AUTO_FD int fd =
+		file_fd_above(openat(dir, "spent", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600),
+			      EGRESS_FD_SPENT + 1);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "what the session has spent of its network");
+	/* Written, not only made longer: the proxy cannot run out of space then. */
+	if (st.st_size == 0 && RETRY_EINTR(write(fd, &none, sizeof(none))) != (ssize_t)sizeof(none))
+		return err_sys(e, "what the session has spent of its network");
+	return TAKE_FD(fd);
 }

@@ -15,3 +15,8 @@
 NODISCARD int session_net_read(int dir, struct egress_set *ret, struct err *e);
 /* Whole and at once, or not at all. */
 NODISCARD int session_net_write(int dir, const struct egress_set *s, struct err *e);
+/*
+ * The file `spent` of the directory, a struct egress_spent (egress/limit.h), made if there is
+ * none: for the session's proxy, which writes it, and the next one. A descriptor; -1: `e`.
+ */
+NODISCARD int session_net_spent(int dir, struct err *e);

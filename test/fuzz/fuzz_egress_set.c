@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzz target: rules, sets and the matcher. The input is lines; `+`, `-` and `=`
- * begin a rule of allow, deny and local, `?` a host with port that is asked for,
+ * begin a rule of allow, deny and local, `%` a limit, `?` a host with port that is asked for,
  * `!` bytes for the decoder of sets. A set comes out the same when it is written
  * and read again, and what a verdict says is bounded and safe to show.
  */
@@ -9,6 +9,7 @@
 
 #include "base/sha256.h"
 #include "egress/broad.h"
+#include "egress/limit.h"
 #include "fuzz_base.h"
 
 static void ask(const struct egress_set *s, const char *line)
@@ -25,6 +26,12 @@ static void ask(const struct egress_set *s, const char *line)
 	FUZZ_CHECK(!v.local || (v.allow && host_is_loopback(&h)));
 	egress_say(s, v.reason, v.rule, h.text, port, "", &said);
 	fuzz_check_line(said.target, sizeof(said.target));
+	for (unsigned int i = 0; i < EGRESS_LIMITS; i++) {
+		int at = egress_limit_find(s, (enum egress_limit)i);
+		FUZZ_CHECK(at < 0 || (s->v[at].rule.limit == i && s->v[at].rule.amount));
+		egress_say(s, EGRESS_WHY_LIMIT, at, h.text, port, "", &said);
+		fuzz_check_line(said.hint, sizeof(said.hint));
+	}
 	if (h.kind == HOST_NAME) {
 		struct egress_verdict dns = egress_match_dns(s, &h);
 		/* What may be connected to may be resolved. */
@@ -43,6 +50,7 @@ static void add(struct egress_set *s, const char *line)
 {
 	enum egress_list list = line[0] == '+'   ? EGRESS_LIST_ALLOW
 				: line[0] == '-' ? EGRESS_LIST_DENY
+				: line[0] == '%' ? EGRESS_LIST_LIMIT
 						 : EGRESS_LIST_LOCAL;
 	struct err e = {0};
 	const char *what = NULL;
@@ -111,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		if (strchr("+-=", line[0]))
+		if (strchr("+-=%", line[0]))
 			add(&s, line);
 		else if (line[0] == '?')
 			ask(&s, line + 1);

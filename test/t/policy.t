@@ -85,7 +85,11 @@ TEXTS = [
     (V + "network: {inspect: a.b}\n", 2, 20, "network.inspect", C),
     (V + "network: {push: [a.b]}\n", 2, 18, "network.push[0]", C),
     (V + "network: {mirror: {npm: 'http://a.b'}}\n", 2, 11, "network.mirror", U),
-    (V + "network: {bytes_up: 1MiB}\n", 2, 11, "network.bytes_up", U),
+    (V + "network: {bytes_up: 1MB}\n", 2, 21, "network.bytes_up", C),
+    (V + "network: {bytes_down: none}\n", 2, 23, "network.bytes_down", C),
+    (V + "network: {rate: 1000}\n", 2, 17, "network.rate", C),
+    (V + "network: {connections: 0}\n", 2, 24, "network.connections", C),
+    (V + "network: {connectoins: 1}\n", 2, 11, "network.connectoins", C),
     (V + "network: {alow: [a.b]}\n", 2, 11, "network.alow", C),
     (V + "secrets: [{name: x}]\n", 2, 11, "secrets[0]", C),
     (V + "secrets: [{name: x, form: 'env:A'}]\n", 2, 21, "secrets[0].form", C),
@@ -729,6 +733,22 @@ def network(bench):
         except ValueError:
             return done.status, {"rule": str(done), "reason": "", "notes": []}
 
+    both = ("bytes_up: 2MiB, connections: 7", "bytes_up: 1MiB, bytes_down: 9GiB, connections: 7")
+    for users, projects, up, connections in ((*both, "1MiB", "user"), (*both[::-1], "1MiB", "user")):
+        put(place, user_file(place), V + f"network: {{allow: [a.example], {users}}}\n")
+        put(place, project_file(place), V + f"network: {{{projects}}}\n")
+        shown = place.run([SANDGLASS, "policy", "show", "--origin"]).out
+        lines = [line.strip() for line in shown.splitlines()]
+        tap.ok(sum(line.startswith(f"bytes_up: {up}") for line in lines) == 1 and
+               any(line.startswith("# bytes_up: 2MiB") for line in lines) and
+               any(line.startswith("bytes_down: 9GiB") for line in lines) and
+               any(line.startswith("connections: 7") and connections in line for line in lines),
+               f"{who}: of the layers' limits the smallest holds", shown)
+    put(place, user_file(place), V + "network:\n  allow: [a.example, '*.github.io',\n"
+        "    'git.example:22', github.com, storage.googleapis.com]\n"
+        "  deny: [t.a.example]\n  local: [5432]\n")
+    put(place, project_file(place), V + "network: {allow: [evil.example], deny: ['*:23'], "
+        "local: [22]}\n")
     for host, status, reason, rule, options in (
             ("a.example", 0, "rule", "network.allow[0] a.example", ()),
             ("A.Example.:443", 0, "rule", "network.allow[0] a.example", ()),

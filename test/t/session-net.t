@@ -17,7 +17,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import tap  # noqa: E402
 import world as worlds  # noqa: E402
-from place import SANDGLASS, identities_once, wait_for  # noqa: E402
+from place import SANDGLASS, alive, children_of, identities_once, wait_for  # noqa: E402
 from session import Sessions, code  # noqa: E402
 from world import ALLOWED, OTHER  # noqa: E402
 
@@ -465,7 +465,71 @@ def flooded(box):
     box.p.session("destroy", "--discard", name)
 
 
-PARTS = [opened, closed, told, places, wrong, by_request, lasting, kept_bytes, flooded]
+SEND = r"""
+import socket, sys
+s = socket.create_connection(("allowed.test", int(sys.argv[1])), timeout=20)
+s.sendall(bytes(200000))
+s.shutdown(1)
+s.recv(1)
+print("went")
+"""
+
+
+def comm(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as handle:
+            return handle.read().strip()
+    except OSError:
+        return None
+
+
+def limited(box):
+    """What is spent is spent for all calls of a session, whatever becomes of its proxy."""
+    policy = box.p.write(f"{box.p.top}/limits.yaml", "version: 1\nnetwork: {bytes_up: 300000, "
+                         "connections: 9}\n", 0o644)
+    box.p.write(f"{box.p.src}/send.py", SEND, 0o644)
+    options = ("--policy", policy, "--allow-host", f"allowed.test:{HOLD}")
+    script = f"python3 send.py {HOLD}"
+
+    def read(done):
+        result = json.loads(done.out or "{}")
+        return (result.get("stdout", {}).get("text"), (result.get("error") or {}).get("code"),
+                [d["rule"] for d in result.get("denials", [])])
+    said = [read(box.p.run([SANDGLASS, "run", "--json", *options, "-c", script])) for _ in range(2)]
+    box.row(said == [("went\n", None, [])] * 2, "run: each has the limit for itself", said)
+    twice = box.p.run([SANDGLASS, "run", "--json", *options, "-c", f"{script} && {script}"])
+    said = read(twice)
+    box.row(said[0] == "went\n" and said[1] == "EGRESS_DENIED" and
+            said[2] == ["network.bytes_up 300000"], "run: twice is too much, and the result says so",
+            twice)
+    hint = json.loads(twice.out)["denials"][0]["hint"]
+    box.row("larger network.bytes_up" in hint and "limits.yaml:2" in hint,
+            "with what would help, and where", hint)
+    name = box.session(*options)
+    shown = [row["rule"] for row in box.p.show(name)["network"] if row["list"] == "limit"]
+    box.row(shown == ["bytes_up 300000", "connections 9"], "session show has the limits", shown)
+    first, second = [box.p.exec(name, script, "--json") for _ in range(2)]
+    box.row(read(first) == ("went\n", None, []) and read(second)[1:] ==
+            ("EGRESS_DENIED", ["network.bytes_up 300000"]), "the second call of a session has what is left",
+            first, second)
+    for what in ("sandglass-proxy", "sandglass-keep"):
+        keepers = set(box.p.named("sandglass-keep"))
+        pids = sorted(keepers) if what.endswith("keep") else \
+            [pid for keeper in keepers for pid in children_of().get(keeper, ()) if comm(pid) == what]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda pids=pids: not any(alive(pid) for pid in pids), 10, 0.05)
+        third = box.p.exec(name, script, "--json")
+        box.row(pids and "network.bytes_up 300000" in read(third)[2] and read(third)[0] == "",
+                f"with its {what} killed the session has no more than before", pids, third)
+    more = box.net(name, "--allow-host", "other.test:80")
+    fourth = box.p.exec(name, script, "--json")
+    box.row(more.status == 0 and "network.bytes_up 300000" in read(fourth)[2] and
+            read(fourth)[0] == "", "nor with other rules", more, fourth)
+    box.p.session("destroy", "--discard", name)
+
+
+PARTS = [limited, opened, closed, told, places, wrong, by_request, lasting, kept_bytes, flooded]
 
 
 def main():

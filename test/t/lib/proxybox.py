@@ -37,8 +37,8 @@ REASONS = ["rule", "default", "port", "denied", "class", "loopback", "host", "sy
 CA = struct.Struct("=II2048s")
 EVENT = struct.Struct("=IIIiIIQQ256s46s16s256s2xIII4x")
 
-# The child's numbers 3 to 5 are in use here, so that nothing that matters gets them.
-_reserved = [os.open("/dev/null", os.O_RDONLY) for _ in range(3)]
+# The child's numbers 3 to 6 are in use here, so that nothing that matters gets them.
+_reserved = [os.open("/dev/null", os.O_RDONLY) for _ in range(4)]
 
 
 def enter(store=None):
@@ -92,9 +92,9 @@ class Proxy:
     encode = None
 
     def __init__(self, *rules, local=(), nofile=None, kinds=tuple(KINDS), read=True, program=None,
-                 leak=(), redirect_ports=(), secrets=()):
+                 leak=(), redirect_ports=(), secrets=(), spent=None):
         """Rules: pairs of list and text. Ports of listeners are in self.port. Secrets: rows of name,
-        placeholder, header, value, "plain" or "tls", host."""
+        placeholder, header, value, "plain" or "tls", host. Spent: a file of counters that outlives it."""
         if Proxy.encode is None:
             Proxy.encode = encoder()
         words = [w for rule in rules for w in rule]
@@ -143,15 +143,20 @@ class Proxy:
 
         self.stderr = tempfile.TemporaryFile()
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in (memfd, theirs.fileno(), secret_fd)]
+        counters = os.open("/dev/null", os.O_RDWR) if spent is None else spent
+        high.append(fcntl.fcntl(counters, fcntl.F_DUPFD, 100))
+        if spent is None:
+            os.close(counters)
 
         def before():  # the descriptors by their numbers
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
             os.dup2(high[2], 5)
+            os.dup2(high[3], 6)
             if nofile:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
 
-        self.process = subprocess.Popen([program], pass_fds=(3, 4, 5, *leak), stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([program], pass_fds=(3, 4, 5, 6, *leak), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=self.stderr, env={},
                                         preexec_fn=before)
         for fd in (*high, memfd, secret_fd):
