@@ -4,6 +4,7 @@
  */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/path.h"
 
 size_t file_read_text(int dir, const char *path, char *ret, size_t len)
 {
@@ -51,4 +53,19 @@ int file_fd_above(int fd, int least)
 	int up = fcntl(fd, F_DUPFD_CLOEXEC, least);
 	base_close_fd(&fd);
 	return up;
+}
+
+bool file_has_entries(int dir, const char *name)
+{
+	bool found = false;
+
+	AUTO_FD int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	for (const struct dirent *at = d ? readdir(d) : NULL; at && !found; at = readdir(d))
+		found = !path_is_dots(at->d_name);
+	if (d) {
+		fd = -1;
+		(void)closedir(d);
+	}
+	return found;
 }

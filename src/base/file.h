@@ -18,6 +18,9 @@ size_t file_read_text(int dir, const char *path, char *ret, size_t len);
 /* Like mkdir -p for what holds `path`, with that mode for what is new. `path` is as before afterwards. */
 bool file_make_dirs(char *path, unsigned int mode);
 
+/* The directory `name` of `dir`, no link, is there and has an entry. */
+bool file_has_entries(int dir, const char *name);
+
 /* Writes the text to a file that is there. 0, or -1 with errno. */
 int file_write_text(const char *path, const char *text);
 

@@ -32,5 +32,11 @@ NODISCARD int path_join(const char *dir, const char *name, char *ret, size_t cap
 /* child is parent or lies below it, by components. Both must be clean. */
 bool path_is_below(const char *parent, const char *child);
 
+/* `.` and `..`, which readdir(3) also tells. */
+static inline bool path_is_dots(const char *name)
+{
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
 /* Absolute, and path_clean() would not change it. */
 bool path_is_clean(const char *path);

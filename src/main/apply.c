@@ -203,7 +203,6 @@ static bool is_no(const struct err *e)
 static int note(const struct verb_state *s, struct err *e)
 {
 	const struct apply *a = &s->a;
-	const struct session_record *r = &s->ops.rec;
 	struct audit_field refs[MAX_AUDIT_ROWS][3];
 	struct audit_row rows[MAX_AUDIT_ROWS];
 	size_t most = a->commits.n < MAX_AUDIT_ROWS ? a->commits.n : MAX_AUDIT_ROWS;
@@ -224,7 +223,7 @@ static int note(const struct verb_state *s, struct err *e)
 		rows[i] = (struct audit_row){.fields = refs[i], .count = 3};
 	}
 	const struct audit_field data[] = {
-		{.key = "source", .kind = AUDIT_PATH, .text = r->source},
+		{.key = "source", .kind = AUDIT_PATH, .text = s->ops.rec.source},
 		{.key = "paths", .kind = AUDIT_UINT, .u = files},
 		{.key = "added", .kind = AUDIT_UINT, .u = files ? a->added : 0},
 		{.key = "modified", .kind = AUDIT_UINT, .u = files ? a->modified : 0},
@@ -236,14 +235,7 @@ static int note(const struct verb_state *s, struct err *e)
 		 .u = files && !a->commits.moved ? a->commits.n : 0},
 		{.key = "recovered", .kind = AUDIT_WORD, .text = recovered_names[a->recovered]},
 	};
-	const struct audit_event event = {.event = "apply",
-					  .session = s->ops.id,
-					  .policy_sha256 =
-						  r->policy_sha256[0] ? r->policy_sha256 : NULL,
-					  .data = data,
-					  .data_count = ARRAY_LEN(data)};
-
-	if (audit_append(&s->who, &event, 1, AUDIT_SYNC, e) < 0)
+	if (review_note(&s->who, &s->ops, "apply", data, ARRAY_LEN(data), e) < 0)
 		return err_wrap(e, "it was applied, but is not in the audit log");
 	return 0;
 }

@@ -39,9 +39,8 @@ static int pick_paths(void *self, const struct changes *c, const char *const **r
 
 static int note(const struct verb_state *s, struct err *e)
 {
-	const struct session_record *r = &s->ops.rec;
 	const struct audit_field data[] = {
-		{.key = "source", .kind = AUDIT_PATH, .text = r->source},
+		{.key = "source", .kind = AUDIT_PATH, .text = s->ops.rec.source},
 		{.key = "paths", .kind = AUDIT_UINT, .u = s->done.paths},
 		{.key = "recovered",
 		 .kind = AUDIT_WORD,
@@ -49,14 +48,7 @@ static int note(const struct verb_state *s, struct err *e)
 			 : s->done.recovered == RECOVERED_FORWARD ? "forward"
 								  : "back"},
 	};
-	const struct audit_event event = {.event = "discard",
-					  .session = s->ops.id,
-					  .policy_sha256 =
-						  r->policy_sha256[0] ? r->policy_sha256 : NULL,
-					  .data = data,
-					  .data_count = ARRAY_LEN(data)};
-
-	if (audit_append(&s->who, &event, 1, AUDIT_SYNC, e) < 0)
+	if (review_note(&s->who, &s->ops, "discard", data, ARRAY_LEN(data), e) < 0)
 		return err_wrap(e, "it was discarded, but is not in the audit log");
 	return 0;
 }

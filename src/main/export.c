@@ -503,21 +503,6 @@ static bool is_source_gone(const struct session_record *r)
 	return lstat(r->source, &st) < 0 || st.st_dev != r->dev || st.st_ino != r->ino;
 }
 
-static bool has_entries(int session, const char *name)
-{
-	bool found = false;
-
-	int fd = openat(session, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	for (const struct dirent *at = d ? readdir(d) : NULL; at && !found; at = readdir(d))
-		found = strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0;
-	if (d)
-		(void)closedir(d);
-	else if (fd >= 0)
-		(void)close(fd);
-	return found;
-}
-
 static int export(struct export *x, const char *id, char **env, struct err *e)
 {
 	struct err why = {0};
@@ -535,7 +520,7 @@ static int export(struct export *x, const char *id, char **env, struct err *e)
 		x->layer = x->session.rec.writes == SESSION_COPY ? "copy" : "upper";
 		x->reviewed = false;
 	}
-	if (x->layer ? !has_entries(x->session.dir, x->layer) : x->o->at_end && !x->changes.n)
+	if (x->layer ? !file_has_entries(x->session.dir, x->layer) : x->o->at_end && !x->changes.n)
 		return 0;
 	/* What ends a session does not depend on a policy file that somebody broke meanwhile. */
 	if (chosen_policy(&x->session, &x->policy, &why) < 0 && !x->o->at_end) {

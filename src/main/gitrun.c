@@ -20,6 +20,7 @@
 #include "base/num.h"
 #include "policy/resolve.h"
 #include "review/branch.h"
+#include "review/refs.h"
 #include "run/beside.h"
 #include "run/catfile.h"
 #include "store/remove.h"
@@ -523,11 +524,6 @@ int git_ignored(struct workshop *w, const char *parent, struct commit_paths *p, 
 	return 0;
 }
 
-static bool is_oid(const char *p, size_t n)
-{
-	return (n == 40 || n == 64) && strspn(p, "0123456789abcdef") >= n;
-}
-
 /* "COMMIT TREE\nGITLINKS\n", what changed, a NUL; the pack is behind it. */
 static int take_answer(char *text, size_t n, struct git_made *ret, size_t *ret_pack, struct err *e)
 {
@@ -535,7 +531,7 @@ static int take_answer(char *text, size_t n, struct git_made *ret, size_t *ret_p
 	struct err ignored = {0};
 	uint64_t links = 0;
 
-	if (!is_oid(text, oid) || text[oid] != ' ' || !is_oid(text + oid + 1, oid) ||
+	if (!refs_is_oid(text, oid) || text[oid] != ' ' || !refs_is_oid(text + oid + 1, oid) ||
 	    text[2 * oid + 1] != '\n' || !memchr(text, 0, n))
 		return err_set(e, ERR_INTERNAL, "git's answer is not what was asked for");
 	memcpy(ret->commit, text, oid);

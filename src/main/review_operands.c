@@ -151,6 +151,19 @@ int review_say_session(const struct review_operands *ops)
 	return cli_write(STDERR_FILENO, buf_cstr(&out), out.n, &e);
 }
 
+int review_note(const struct caller *who, const struct review_operands *ops, const char *event,
+		const struct audit_field *data, size_t n, struct err *e)
+{
+	const char *policy = ops->rec.policy_sha256;
+	const struct audit_event one = {.event = event,
+					.session = ops->id,
+					.policy_sha256 = policy[0] ? policy : NULL,
+					.data = data,
+					.data_count = n};
+
+	return audit_append(who, &one, 1, AUDIT_SYNC, e);
+}
+
 void review_error_json(struct json *j, const struct err *failed)
 {
 	json_key(j, "error");

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "audit/audit.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "policy/request.h"
@@ -43,5 +44,9 @@ void review_named_release(struct review_named *n);
 
 /* Says on stderr which session was taken, if no operand named it. 0, or -1: it cannot. */
 int review_say_session(const struct review_operands *ops);
+/* An event of the audit log about the session that was taken, on the disk when it returns. */
+NODISCARD int review_note(const struct caller *who, const struct review_operands *ops,
+			  const char *event, const struct audit_field *data, size_t n,
+			  struct err *e);
 /* The key `error`; NULL is null. */
 void review_error_json(struct json *j, const struct err *failed);

@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/term.h"
 #include "cli/run_options.h"
@@ -434,21 +435,7 @@ static int destroy_left(const struct session_caller *c, struct picked *p, bool d
 /* Whether there is anything in the layer that holds changes: a look, not a review. */
 static bool holds_something(const struct picked *p)
 {
-	static const char *const layers[] = {"upper", "copy"};
-	bool found = false;
-
-	for (size_t i = 0; i < ARRAY_LEN(layers) && !found; i++) {
-		int fd =
-			sys_openat2(p->dir, layers[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC, BENEATH);
-		DIR *d = fd < 0 ? NULL : fdopendir(fd);
-		for (struct dirent *at = d ? readdir(d) : NULL; at && !found; at = readdir(d))
-			found = strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0;
-		if (d)
-			(void)closedir(d);
-		else if (fd >= 0)
-			(void)close(fd);
-	}
-	return found;
+	return file_has_entries(p->dir, "upper") || file_has_entries(p->dir, "copy");
 }
 
 /* Where the changes are, or that they are nowhere. */

@@ -6,7 +6,10 @@
  */
 #include "policy/gitconfig.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/path.h"
 
 struct text {
 	char *p;
@@ -251,4 +254,12 @@ bool gitconfig_parse(const char *text, size_t n, gitconfig_item *item, void *sel
 		if (!good)
 			return false;
 	}
+}
+
+bool gitconfig_take_worktree(void *self, const struct gitconfig_entry *entry)
+{
+	if (strcmp(entry->section, "core") == 0 && !entry->sub &&
+	    strcmp(entry->key, "worktree") == 0 && entry->value)
+		(void)snprintf(self, PATH_TEXT, "%s", entry->value);
+	return true;
 }

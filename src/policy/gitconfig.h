@@ -29,3 +29,6 @@ typedef bool gitconfig_item(void *self, const struct gitconfig_entry *entry);
  * told.
  */
 bool gitconfig_parse(const char *text, size_t n, gitconfig_item *item, void *self);
+
+/* An item that copies core.worktree to `self`, a char[PATH_TEXT]; "" stays if there is none. */
+bool gitconfig_take_worktree(void *self, const struct gitconfig_entry *entry);

@@ -65,16 +65,6 @@ static bool names_source(const struct source *src, const char *dir)
 	return lstat(full, &there) == 0 && lstat(own, &here) == 0 && is_same(&there, &here);
 }
 
-static bool take_worktree(void *self, const struct gitconfig_entry *e)
-{
-	char *path = self;
-
-	if (strcmp(e->section, "core") == 0 && !e->sub && strcmp(e->key, "worktree") == 0 &&
-	    e->value)
-		(void)snprintf(path, PATH_TEXT, "%s", e->value);
-	return true;
-}
-
 /* core.worktree of a submodule's git directory names the source. */
 static bool works_on_source(const struct source *src, const char *dir)
 {
@@ -84,7 +74,7 @@ static bool works_on_source(const struct source *src, const char *dir)
 	struct resolved r;
 	size_t n = read_small(dir, "config", text, sizeof(text));
 
-	if (!n || !gitconfig_parse(text, n, take_worktree, path) || !path[0])
+	if (!n || !gitconfig_parse(text, n, gitconfig_take_worktree, path) || !path[0])
 		return false;
 	return resolve_dir(path, dir, &nowhere, &r) && is_same(&r.st, &src->st);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/path.h"
 #include "base/term.h"
 #include "policy/pattern.h"
 #include "policy/state.h"
@@ -191,7 +192,7 @@ static char **list_names(int dir, size_t *ret_n)
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	for (struct dirent *at = d ? readdir(d) : NULL; at && n < MAX_NAMES; at = readdir(d)) {
 		char **more = NULL;
-		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0)
+		if (path_is_dots(at->d_name))
 			continue;
 		if (!(more = reallocarray(v, n + 1, sizeof(*v))))
 			break;

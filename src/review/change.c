@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/path.h"
 #include "policy/protect.h"
 #include "review/layer.h"
 #include "store/remove.h"
@@ -414,8 +415,8 @@ static int look_through(struct walk *w, const struct visit *v, int dir, int not_
 		return 0;
 	}
 	for (struct dirent *at = readdir(d); at && rc == 0; at = readdir(d)) {
-		if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0 ||
-		    stat_in(not_in, at->d_name, &st) == 0 || stat_in(nor_in, at->d_name, &st) == 0)
+		if (path_is_dots(at->d_name) || stat_in(not_in, at->d_name, &st) == 0 ||
+		    stat_in(nor_in, at->d_name, &st) == 0)
 			continue;
 		rc = look_at(w, v, at->d_name);
 	}

@@ -23,6 +23,7 @@
 #include "review/beneath.h"
 #include "review/boxed.h"
 #include "review/branch.h"
+#include "review/refs.h"
 
 #define HEADS ".git/refs/heads/"
 #define OBJECTS ".git/objects/"
@@ -37,11 +38,6 @@ struct packed {
 	char *text;
 	struct nameset names; /* refs/heads/… → offset of the value */
 };
-
-static bool is_oid(const char *p, size_t n)
-{
-	return (n == 40 || n == 64) && strspn(p, "0123456789abcdef") >= n;
-}
 
 static char *read_all(int fd, size_t most)
 {
@@ -67,7 +63,7 @@ static void parse_packed(struct packed *p)
 		if (end)
 			*end = '\0';
 		char *blank = strchr(line, ' ');
-		if (blank && is_oid(line, (size_t)(blank - line))) {
+		if (blank && refs_is_oid(line, (size_t)(blank - line))) {
 			*blank = '\0';
 			if (strncmp(blank + 1, "refs/heads/", 11) == 0)
 				(void)nameset_put(&p->names, blank + 1, (uint32_t)(line - p->text));
@@ -103,7 +99,7 @@ static bool loose(int fd, char ret[COMMITS_OID])
 	AUTO_FREE char *text = read_all(fd, 4096);
 	size_t n = text ? strcspn(text, "\n") : 0;
 
-	if (!n || !is_oid(text, n))
+	if (!n || !refs_is_oid(text, n))
 		return false;
 	memcpy(ret, text, n);
 	ret[n] = '\0';
@@ -283,7 +279,7 @@ static bool is_object(const char *name)
 	if (strncmp(name, "pack/pack-", 10) != 0)
 		return false;
 	const char *end = name + 10 + strspn(name + 10, "0123456789abcdef");
-	return is_oid(name + 10, (size_t)(end - name - 10)) &&
+	return refs_is_oid(name + 10, (size_t)(end - name - 10)) &&
 	       (strcmp(end, ".pack") == 0 || strcmp(end, ".idx") == 0);
 }
 
@@ -785,8 +781,8 @@ static bool take_updates(char *text, struct commits *m)
 		const char *name = strsep(&at, " ");
 		const char *after = strsep(&at, " ");
 		struct moved_ref ref = {.name = NULL};
-		if (!at || strcmp(word, "update") != 0 || !is_oid(after, strlen(after)) ||
-		    !is_oid(at, strlen(at)) || m->n == MAX_MOVED_REFS)
+		if (!at || strcmp(word, "update") != 0 || !refs_is_oid(after, strlen(after)) ||
+		    !refs_is_oid(at, strlen(at)) || m->n == MAX_MOVED_REFS)
 			return false;
 		memcpy(ref.after, after, strlen(after) + 1);
 		memcpy(ref.before, at, strlen(at) + 1);

@@ -126,7 +126,7 @@ static int discard_all(struct discard *d, struct err *e)
 	if (!top)
 		return err_sys(e, "what the session has");
 	for (struct dirent *at = readdir(top); at && rc == 0; at = readdir(top))
-		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)
+		if (!path_is_dots(at->d_name))
 			rc = move_out(d, fd, at->d_name, e);
 	(void)closedir(top);
 	if (rc == 0 && fstat(d->review.source, &source) == 0 && fstat(fd, &upper) == 0 &&

@@ -201,16 +201,23 @@ static void keep(struct engine *en, const char *path)
 		en->kept_at = strdup(path);
 }
 
+/* What can be undone there; what became a link or a file on the way stays, and is told. */
+static bool open_back(struct engine *en, size_t i, struct spot *ret)
+{
+	if (spot_open(en, i, ret))
+		return true;
+	if (errno == ELOOP || errno == ENOTDIR)
+		keep(en, en->j->ops[i].path);
+	return false;
+}
+
 static void put_back(struct engine *en, size_t i)
 {
 	const struct op *op = &en->j->ops[i];
 	AUTO_SPOT s;
 
-	if (!spot_open(en, i, &s)) {
-		if (errno == ELOOP || errno == ENOTDIR)
-			keep(en, op->path);
+	if (!open_back(en, i, &s))
 		return;
-	}
 	bool ours = op->made.mode && node_unwritten(&s.cur, &op->made);
 	bool has_old = op->old.mode && node_same(&s.waiting, &op->old);
 	if (ours && S_ISDIR(s.cur.mode) && !names_walk(s.dir, s.name, op->path, is_noted, en->j))
@@ -233,11 +240,8 @@ static void delete_back(struct engine *en, size_t i)
 	const struct op *op = &en->j->ops[i];
 	AUTO_SPOT s;
 
-	if (!spot_open(en, i, &s)) {
-		if (errno == ELOOP || errno == ENOTDIR)
-			keep(en, op->path);
+	if (!open_back(en, i, &s))
 		return;
-	}
 	if (!node_same(&s.waiting, &op->old))
 		return;
 	/* Somebody's new file at the name stays, and then the old one goes as it was to. */

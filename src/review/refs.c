@@ -26,7 +26,7 @@ struct packed {
 	size_t n, cap;
 };
 
-static bool is_oid(const char *p, size_t n)
+bool refs_is_oid(const char *p, size_t n)
 {
 	if (n != 40 && n != OID_MAX)
 		return false;
@@ -60,7 +60,7 @@ bool refs_parse_packed(const char *text, size_t n, ref_packed *each, void *self)
 		size_t len = end ? (size_t)(end - line) : n - at;
 		const char *space = memchr(line, ' ', len);
 		at += len + 1;
-		if (!space || !is_oid(line, (size_t)(space - line)))
+		if (!space || !refs_is_oid(line, (size_t)(space - line)))
 			continue;
 		size_t name_n = len - (size_t)(space - line) - 1;
 		if (!is_name(space + 1, name_n))
@@ -80,7 +80,7 @@ void refs_parse_loose(const char *text, size_t n, char ret[MAX_REF_TEXT])
 	while (n && (text[n - 1] == '\n' || text[n - 1] == ' ' || text[n - 1] == '\r'))
 		n--;
 	(void)snprintf(ret, MAX_REF_TEXT, "?");
-	if (is_oid(text, n)) {
+	if (refs_is_oid(text, n)) {
 		memcpy(ret, text, n);
 		ret[n] = '\0';
 		return;

@@ -28,6 +28,9 @@ NODISCARD int refs_find(const struct review *r, const struct changes *c, struct 
 			struct err *e);
 void refs_release(struct refs *refs);
 
+/* n characters are an object's name in hex, as git writes it: SHA-1 or SHA-256. */
+bool refs_is_oid(const char *p, size_t n);
+
 /* Each line of packed-refs that is as git writes it; `oid` is hex, both end with a NUL. */
 typedef bool ref_packed(void *self, const char *name, const char *oid);
 /* False if `each` was. */

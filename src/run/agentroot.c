@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/path.h"
 #include "policy/rung.h"
 #include "policy/state.h"
 #include "store/remove.h"
@@ -26,8 +27,7 @@ static void remove_session(int sessions, const char *id)
 	DIR *d = fd < 0 ? NULL : fdopendir(fcntl(fd, F_DUPFD_CLOEXEC, 3));
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-		    strcmp(e->d_name, LOCK) != 0)
+		if (!path_is_dots(e->d_name) && strcmp(e->d_name, LOCK) != 0)
 			remove_tree(fd, e->d_name);
 	if (d)
 		(void)closedir(d);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/path.h"
 #include "run/guard_parts.h"
 
 #define MAX_ROUNDS 8        /* scan and move until nothing is found any more */
@@ -160,7 +161,7 @@ static void list_files(const char *path, int dir, struct findings *files, int de
 		return;
 	}
 	for (struct dirent *e = readdir(d); e && files->n < MAX_TOOL_FILES; e = readdir(d)) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+		if (path_is_dots(e->d_name))
 			continue;
 		buf_clear(&sub);
 		if (buf_printf(&sub, "%s/%s", path, e->d_name) < 0)

@@ -17,6 +17,7 @@
 #include <linux/openat2.h>
 
 #include "base/base.h"
+#include "base/path.h"
 #include "policy/gitjudge.h"
 #include "run/guard_parts.h"
 
@@ -203,8 +204,7 @@ static bool each_hook(int dir, void (*item)(void *self, const char *name), void 
 		return true; /* what cannot be read is no set of samples */
 	}
 	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    is_sample(dir, e->d_name))
+		if (path_is_dots(e->d_name) || is_sample(dir, e->d_name))
 			continue;
 		any = true;
 		if (item)

@@ -219,6 +219,8 @@ void guard_open_repos(struct guard *g, struct guard_root *r);
 
 /* A regular file of a git directory, opened without following it; -1. */
 int guard_open_file(const char *git, const char *name, struct stat *ret);
+/* The index, where it is not the one that was open at the beginning; -1. */
+int guard_open_index(const struct guard_repo *repo, struct stat *ret);
 /* Its whole text, ended by NUL, or NULL. */
 char *guard_read_file(int fd, const struct stat *st, size_t most);
 

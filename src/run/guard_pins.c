@@ -545,6 +545,20 @@ int guard_open_file(const char *git, const char *name, struct stat *ret)
 	return fd;
 }
 
+int guard_open_index(const struct guard_repo *repo, struct stat *ret)
+{
+	const struct stat *old = &repo->index_st;
+
+	if (!repo->work[0] || repo->quiet)
+		return -1;
+	AUTO_FD int fd = guard_open_file(repo->git, "index", ret);
+	if (fd >= 0 && repo->index >= 0 && ret->st_ino == old->st_ino &&
+	    ret->st_size == old->st_size &&
+	    memcmp(&ret->st_ctim, &old->st_ctim, sizeof(old->st_ctim)) == 0)
+		return -1;
+	return TAKE_FD(fd);
+}
+
 char *guard_read_file(int fd, const struct stat *st, size_t most)
 {
 	if (st->st_size < 0 || (uint64_t)st->st_size > most)
@@ -570,16 +584,6 @@ static void add_head(struct guard *g, const char *git)
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
 	if (n > 0 && inventory_oid_parse(text, (size_t)n, &oid))
 		(void)add_tip(g, &oid);
-}
-
-static bool take_worktree(void *self, const struct gitconfig_entry *e)
-{
-	char *path = self;
-
-	if (strcmp(e->section, "core") == 0 && !e->sub && strcmp(e->key, "worktree") == 0 &&
-	    e->value)
-		(void)snprintf(path, PATH_TEXT, "%s", e->value);
-	return true;
 }
 
 /* What a small file of a git directory says, "" if it is not there. */
@@ -619,7 +623,8 @@ static void find_work(struct guard *g, struct guard_repo *repo)
 		char *text = fd < 0 ? NULL : guard_read_file(fd, &st, MAX_CONFIG_BYTES);
 		path[0] = '\0';
 		if (text)
-			(void)gitconfig_parse(text, (size_t)st.st_size, take_worktree, path);
+			(void)gitconfig_parse(text, (size_t)st.st_size, gitconfig_take_worktree,
+					      path);
 		free(text);
 	}
 	if (!path[0])

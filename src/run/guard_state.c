@@ -240,13 +240,8 @@ void guard_find_links(struct guard *g, int state)
 
 	for (size_t i = 0; i < g->repo_count; i++) {
 		struct guard_repo *repo = &g->repos[i];
-		AUTO_FD int fd = repo->work[0] && !repo->quiet
-					 ? guard_open_file(repo->git, "index", &st)
-					 : -1;
-		if (fd < 0 ||
-		    (repo->index >= 0 && st.st_ino == repo->index_st.st_ino &&
-		     st.st_size == repo->index_st.st_size &&
-		     memcmp(&st.st_ctim, &repo->index_st.st_ctim, sizeof(st.st_ctim)) == 0))
+		AUTO_FD int fd = guard_open_index(repo, &st);
+		if (fd < 0)
 			continue;
 		l.work = repo->work;
 		read_index(&l, repo->git);

@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "base/later.h"
+#include "base/path.h"
 #include "launch/launch.h"
 #include "run/guard_parts.h"
 
@@ -386,7 +387,7 @@ static void look_at(struct guard *g, struct guard_root *r, const struct watch *w
 		return;
 	}
 	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+		if (path_is_dots(e->d_name))
 			continue;
 		bool is_dir = fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			      S_ISDIR(st.st_mode);

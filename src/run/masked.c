@@ -447,13 +447,8 @@ void masked_note_index(struct guard *g)
 		struct nameset now = {.n = 0};
 		struct reading r = {.work = repo->work, .names = &old};
 		struct stat st;
-		AUTO_FD int fd = repo->work[0] && !repo->quiet
-					 ? guard_open_file(repo->git, "index", &st)
-					 : -1;
-		if (fd < 0 ||
-		    (repo->index >= 0 && st.st_ino == repo->index_st.st_ino &&
-		     st.st_size == repo->index_st.st_size &&
-		     memcmp(&st.st_ctim, &repo->index_st.st_ctim, sizeof(st.st_ctim)) == 0))
+		AUTO_FD int fd = guard_open_index(repo, &st);
+		if (fd < 0)
 			continue;
 		read_index(&r, repo->git, repo->index, &repo->index_st);
 		r.names = &now;

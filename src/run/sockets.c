@@ -26,6 +26,7 @@
 #include <linux/unix_diag.h>
 
 #include "base/base.h"
+#include "base/path.h"
 
 #define MAX_DEVICES 64u
 #define MAX_DEPTH 64 /* of a walk; deeper than any project */
@@ -257,8 +258,7 @@ static int walk(struct finder *f, int dir_fd, char *path, size_t len, int depth)
 	}
 	for (struct dirent *d = readdir(dir); d && rc == 0; d = readdir(dir)) {
 		size_t n = strlen(d->d_name);
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
-		    len + n + 2 > PATH_TEXT)
+		if (path_is_dots(d->d_name) || len + n + 2 > PATH_TEXT)
 			continue;
 		unsigned char type = type_of(dirfd(dir), d);
 		if (type != DT_DIR && type != DT_SOCK)

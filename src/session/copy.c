@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/nameset.h"
+#include "base/path.h"
 #include "core/sys.h"
 #include "session/masks.h"
 #include "session/usage.h"
@@ -364,7 +365,7 @@ static int walk(struct copy *c, int from, int to)
 			rc = fail(c);
 		else if (!at)
 			rc = leave(c);
-		else if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0)
+		else if (!path_is_dots(at->d_name))
 			rc = buf_str(&c->path, at->d_name) < 0
 				     ? err_set(c->e, ERR_INTERNAL, "a path that is too long")
 				     : copy_one(c, &l, at->d_name);

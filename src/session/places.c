@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "session/copy.h"
 #include "session/freezer.h"
 #include "session/keeper.h"
@@ -116,8 +117,7 @@ static bool is_left(int dir)
 	AUTO_FD int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(fcntl(copy, F_DUPFD_CLOEXEC, 3));
 	for (struct dirent *at = d ? readdir(d) : NULL; at; at = readdir(d))
-		left |= strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0 &&
-			strcmp(at->d_name, SESSION_RECORD) != 0 &&
+		left |= !path_is_dots(at->d_name) && strcmp(at->d_name, SESSION_RECORD) != 0 &&
 			strcmp(at->d_name, SESSION_LOCK) != 0;
 	if (d)
 		(void)closedir(d);
@@ -140,8 +140,7 @@ void keeper_remove(const struct caller *who, int dir, const struct session_recor
 	AUTO_FD int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(fcntl(copy, F_DUPFD_CLOEXEC, 3));
 	for (struct dirent *at = d ? readdir(d) : NULL; at; at = readdir(d))
-		if (strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0 &&
-		    strcmp(at->d_name, SESSION_RECORD) != 0 &&
+		if (!path_is_dots(at->d_name) && strcmp(at->d_name, SESSION_RECORD) != 0 &&
 		    strcmp(at->d_name, SESSION_LOCK) != 0)
 			remove_tree(dir, at->d_name);
 	if (d)

@@ -97,7 +97,7 @@ static bool step(struct levels *l, struct usage_of *u)
 		leave(l);
 		return true;
 	}
-	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+	if (path_is_dots(e->d_name))
 		return true;
 	if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/path.h"
 #include "store/hits.h"
 #include "store/stats.h"
 
@@ -256,8 +257,7 @@ static bool collect(struct scan *s, int fd, uint32_t dir, unsigned int *ret_layo
 			const struct dirent64 *d = (const struct dirent64 *)(bytes + at);
 			unsigned char type = d->d_type;
 			at += d->d_reclen;
-			if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
-			    strlen(d->d_name) >= MAX_NAME)
+			if (path_is_dots(d->d_name) || strlen(d->d_name) >= MAX_NAME)
 				continue;
 			if (type == DT_UNKNOWN) /* not every file system tells */
 				type = fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0

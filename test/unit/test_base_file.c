@@ -65,6 +65,27 @@ START_TEST(reads_below_a_directory)
 }
 END_TEST
 
+START_TEST(a_directory_that_holds_something)
+{
+	char name[80];
+
+	AUTO_FD int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(name, sizeof(name), "%s/..holds", dir);
+	ck_assert_int_eq(mkdir(name, 0700), 0);
+	ck_assert_int_eq(symlinkat("..holds", at, "link"), 0);
+	ck_assert(!file_has_entries(at, "..holds"));
+	(void)snprintf(name, sizeof(name), "%s/..holds/...", dir);
+	ck_assert_int_eq(mkdir(name, 0700), 0);
+	ck_assert(file_has_entries(at, "..holds"));
+	ck_assert(!file_has_entries(at, "link")); /* is followed nowhere */
+	ck_assert(!file_has_entries(at, "f"));
+	ck_assert(!file_has_entries(at, "absent"));
+	ck_assert_int_eq(unlinkat(at, "..holds/...", AT_REMOVEDIR), 0);
+	ck_assert_int_eq(unlinkat(at, "..holds", AT_REMOVEDIR), 0);
+	ck_assert_int_eq(unlinkat(at, "link", 0), 0);
+}
+END_TEST
+
 START_TEST(what_is_not_there)
 {
 	char text[8] = "xxxxxxx";
@@ -100,6 +121,7 @@ int main(void)
 	tcase_add_test(tests, reads_what_was_written);
 	tcase_add_test(tests, reads_no_more_than_fits);
 	tcase_add_test(tests, reads_below_a_directory);
+	tcase_add_test(tests, a_directory_that_holds_something);
 	tcase_add_test(tests, what_is_not_there);
 	tcase_add_test(tests, a_write_that_fails);
 	suite_add_tcase(suite, tests);
