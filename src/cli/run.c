@@ -132,10 +132,12 @@ static void tell_flags(const struct guard_flag *f, size_t flags, struct buf *ret
 			break;
 		}
 		(void)buf_str(ret, "sandglass: ");
-		(void)buf_str(ret, f[i].action == GUARD_QUARANTINED  ? "quarantined "
-				   : f[i].action == GUARD_STUCK      ? "could not be moved: "
-				   : f[i].action == GUARD_MASK_MOVED ? "masked file: "
-								     : "changed from outside: ");
+		(void)buf_str(ret,
+			      f[i].action == GUARD_QUARANTINED ? "quarantined "
+			      : f[i].action == GUARD_STUCK     ? "could not be moved: "
+			      : f[i].action == GUARD_MASK_MOVED || f[i].action == GUARD_MASK_TRACKED
+				      ? "masked file: "
+				      : "changed from outside: ");
 		(void)term_escape(ret, f[i].path, strlen(f[i].path));
 		(void)buf_str(ret, ": ");
 		(void)term_escape(ret, f[i].why, strlen(f[i].why));

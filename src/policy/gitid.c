@@ -132,6 +132,17 @@ void gitid_read(const struct caller *who, struct git_identity *ret)
 	read_file(&in, path);
 }
 
+void gitid_put_ignored(const char *path, struct buf *out)
+{
+	(void)buf_char(out, '/');
+	for (; *path; path++) {
+		if (strchr("\\*?[ !#", *path))
+			(void)buf_char(out, '\\');
+		(void)buf_char(out, *path == '\n' ? '?' : *path);
+	}
+	(void)buf_char(out, '\n');
+}
+
 int gitid_add(struct view *v, const struct caller *who, const struct source *src, struct err *e)
 {
 	struct git_identity id;
@@ -158,5 +169,15 @@ int gitid_add(struct view *v, const struct caller *who, const struct source *src
 		return -1;
 	if (!v->rules)
 		v->mounts[v->n - 1].flags = 0; /* not the system's: it goes into /sand */
+	return 0;
+}
+
+int gitid_ignore(struct view *v, const struct buf *patterns, struct err *e)
+{
+	if (v->rules)
+		return 0; /* there is no file of ours */
+	if (view_file(v, "/sand/home/.config/git/ignore", patterns->p, patterns->n, e) < 0)
+		return -1;
+	v->mounts[v->n - 1].flags = 0;
 	return 0;
 }

@@ -30,6 +30,12 @@ void gitid_parse(const char *text, size_t n, struct git_identity *id, git_includ
 /* What the caller's own configuration says; "" where it says nothing. */
 void gitid_read(const struct caller *who, struct git_identity *ret);
 
+/* A line of an ignore file (gitignore(5)) that means this path below the work tree alone. */
+void gitid_put_ignored(const char *path, struct buf *out);
+
+/* Adds /sand/home/.config/git/ignore, which git reads where core.excludesFile is not set. */
+NODISCARD int gitid_ignore(struct view *v, const struct buf *patterns, struct err *e);
+
 /* Adds /sand/home/.gitconfig to the view. */
 NODISCARD int gitid_add(struct view *v, const struct caller *who, const struct source *src,
 			struct err *e);

@@ -30,6 +30,7 @@ enum guard_action {
 	GUARD_MASK_REAPPLIED, /* a masked file was replaced from outside; masked again */
 	GUARD_MASK_LOST,      /* … and could not be masked again */
 	GUARD_MASK_MOVED,     /* a masked file has another place now; it stays masked there */
+	GUARD_MASK_TRACKED,   /* git tracks a masked file now, as it read inside */
 };
 
 struct guard_flag {

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "base/term.h"
+#include "policy/gitid.h"
 #include "policy/maskname.h"
 #include "policy/pattern.h"
 #include "run/guard_parts.h"
@@ -741,6 +742,36 @@ uint64_t masks_read_bits(const struct guard *g, const struct inventory *inv)
 	return bits;
 }
 
+/* The work tree that a path is in, the innermost; NULL: none that is known. */
+static const char *work_of(const struct guard *g, const char *path)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < g->repo_count; i++) {
+		const char *work = g->repos[i].work;
+		if (work[0] && path_is_below(work, path) && strcmp(work, path) != 0 &&
+		    (!found || strlen(work) > strlen(found)))
+			found = work;
+	}
+	return found;
+}
+
+/* `git add -A` inside takes no cover for a file: it would be committed in the file's place. */
+static int tell_git(const struct guard *g, struct err *e)
+{
+	AUTO_BUF text = BUF_INIT(MAX_PLAN_FILE);
+
+	for (size_t i = 0; i < g->masks.n && !text.failed; i++) {
+		const char *path = g->masks.v[i].path;
+		const char *work = work_of(g, path);
+		if (work)
+			gitid_put_ignored(path + strlen(work) + 1, &text);
+	}
+	if (buf_check(&text, "the names of masked files", ERR_CONFIG_INVALID, e) < 0)
+		return -1;
+	return text.n ? gitid_ignore(g->view, &text, e) : 0;
+}
+
 int masks_add(struct guard *g, struct err *e)
 {
 	if (!decide(g))
@@ -759,7 +790,7 @@ int masks_add(struct guard *g, struct err *e)
 	if (put_all(g, e) < 0)
 		return -1;
 	count_names(g);
-	return 0;
+	return tell_git(g, e);
 }
 
 bool guard_masked(const struct guard *g, size_t i, struct guard_mask *ret)

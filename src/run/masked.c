@@ -439,6 +439,10 @@ void masked_tracked(struct guard *g, struct nameset *candidates, const struct na
 	drop_inside(g, candidates, known);
 }
 
+#define TRACKED_NOW                                                                         \
+	"git tracks it now, with what it reads as inside: a commit on the host would hold " \
+	"its real content; git rm --cached ends that"
+
 void masked_note_index(struct guard *g)
 {
 	for (size_t i = 0; i < g->repo_count; i++) {
@@ -453,11 +457,15 @@ void masked_note_index(struct guard *g)
 		read_index(&r, repo->git, repo->index, &repo->index_st);
 		r.names = &now;
 		read_index(&r, repo->git, fd, &st);
-		for (size_t k = 0; k < now.cap; k++)
-			if (now.v[k] && !nameset_get(&old, now.v[k], NULL) &&
-			    !nameset_get(&g->masks.inside, now.v[k], NULL) &&
+		for (size_t k = 0; k < now.cap; k++) {
+			if (!now.v[k] || nameset_get(&old, now.v[k], NULL))
+				continue;
+			if (nameset_get(&g->masks.at, now.v[k], NULL))
+				guard_tell(g, now.v[k], GUARD_MASK_TRACKED, TRACKED_NOW, NULL);
+			if (!nameset_get(&g->masks.inside, now.v[k], NULL) &&
 			    nameset_put(&g->masks.inside, now.v[k], 1))
 				g->masks.changed = true;
+		}
 		nameset_release(&old);
 		nameset_release(&now);
 	}

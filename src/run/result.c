@@ -360,6 +360,7 @@ static void write_changes(const struct job *j, struct json *o)
 		[GUARD_MASK_REAPPLIED] = "mask.reapplied",
 		[GUARD_MASK_LOST] = "mask.lost",
 		[GUARD_MASK_MOVED] = "mask.moved",
+		[GUARD_MASK_TRACKED] = "mask.tracked",
 	};
 	const struct guard_flag *f = NULL;
 	size_t n = j->guard ? guard_flags(j->guard, &f) : 0;

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/nameset.h"
 #include "core/sys.h"
+#include "policy/gitid.h"
 #include "store/remove.h"
 
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
@@ -221,17 +222,6 @@ const char *masks_missing(const struct buf *kept, const char *list, size_t n)
 	return found;
 }
 
-static void put_ignored(const char *path, struct buf *out)
-{
-	(void)buf_char(out, '/');
-	for (; *path; path++) {
-		if (strchr("\\*?[ !#", *path))
-			(void)buf_char(out, '\\');
-		(void)buf_char(out, *path == '\n' ? '?' : *path);
-	}
-	(void)buf_char(out, '\n');
-}
-
 void masks_tell_git(int dir, const struct session_record *rec, const char *list, size_t n)
 {
 	static const char *const ways[] = {"root/home/.config", "root/home/.config/git"};
@@ -240,7 +230,7 @@ void masks_tell_git(int dir, const struct session_record *rec, const char *list,
 	struct stat st;
 
 	for (size_t at = 0; at < n; at += strlen(list + at) + 1)
-		put_ignored(list + at + 1, &text);
+		gitid_put_ignored(list + at + 1, &text);
 	for (size_t i = 0; i < ARRAY_LEN(ways) && text.n; i++) {
 		AUTO_FD int up = sys_openat2(dir, i ? ways[0] : "root/home",
 					     O_RDONLY | O_DIRECTORY | O_CLOEXEC, BENEATH);
