@@ -7,7 +7,7 @@
 
 #include "base/num.h"
 #include "base/utf8.h"
-#include "run/secrets.h"
+#include "run/censor.h"
 
 #define MAX_KEEP (UINT64_C(64) << 20) /* also with --output none: the result is one document */
 
@@ -151,7 +151,7 @@ static void write_text(struct json *j, const char *p, size_t n)
 	json_strn(j, buf_cstr(&safe), safe.n);
 }
 
-void capture_json(const struct capture *c, const struct secret_values *hide, const char *file,
+void capture_json(const struct capture *c, const struct censor *hide, const char *file,
 		  struct json *j)
 {
 	AUTO_BUF text = BUF_INIT(c->keep + 256);
@@ -159,7 +159,7 @@ void capture_json(const struct capture *c, const struct secret_values *hide, con
 	bool whole = join(c, &text, &cut);
 	const char *p = text.p ? text.p : "";
 	if (text.n)
-		(void)secrets_redact(hide, text.p, text.n);
+		(void)censor_blot(hide, text.p, text.n);
 
 	json_obj_begin(j);
 	json_key(j, "text");

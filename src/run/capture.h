@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 
-struct secret_values;
+struct censor;
 
 struct capture {
 	uint64_t bytes; /* seen */
@@ -27,5 +27,5 @@ void capture_init(struct capture *c, uint64_t keep_bytes);
 void capture_add(struct capture *c, const char *p, size_t n);
 void capture_release(struct capture *c);
 /* Writes {"text":…,"encoding":…,"bytes":…,"truncated":…,"file":…}; `file` NULL: kept in none. */
-void capture_json(const struct capture *c, const struct secret_values *hide, const char *file,
+void capture_json(const struct capture *c, const struct censor *hide, const char *file,
 		  struct json *j);

@@ -19,6 +19,7 @@
 #include "run/agentroot.h"
 #include "run/calllog.h"
 #include "run/capture.h"
+#include "run/censor.h"
 #include "run/cgroups.h"
 #include "run/egress.h"
 #include "run/guard.h"
@@ -73,6 +74,7 @@ struct job {
 	struct guard *guard;                /* NULL: nothing to guard */
 	struct egress egress;               /* with PLAN_EGRESS */
 	struct secret_values secrets;       /* of a call that can reach something */
+	struct censor *censor;              /* of their values; NULL: nothing to look for */
 	const struct plan_prefix *prefixes; /* owned */
 	struct super *super;                /* between job_start() and its end */
 	struct outcome out;

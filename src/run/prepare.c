@@ -621,11 +621,13 @@ static int decide_uid(struct job *j, bool bare, struct err *e)
 /* Those of a session were fetched once, for all its calls. */
 static int decide_secrets(struct job *j, struct err *e)
 {
+	int rc = 0;
+
 	if (j->in)
-		return secrets_of_session(j->in->ctl, j->req, &j->who, j->session, &j->secrets, e);
-	if (!egress_set_opens(&j->req->egress))
-		return 0;
-	return secrets_fetch(j->req, &j->who, j->session, &j->secrets, e);
+		rc = secrets_of_session(j->in->ctl, j->req, &j->who, j->session, &j->secrets, e);
+	else if (egress_set_opens(&j->req->egress))
+		rc = secrets_fetch(j->req, &j->who, j->session, &j->secrets, e);
+	return rc < 0 || !j->secrets.n ? rc : censor_new(&j->secrets, &j->censor, e);
 }
 
 int job_begin(struct job *j, struct err *e)
@@ -713,6 +715,8 @@ static void release_attempt(struct job *j)
 	environment_release(&j->env);
 	egress_release(&j->egress);
 	secrets_release(&j->secrets);
+	censor_free(j->censor);
+	j->censor = NULL;
 	free((void *)(uintptr_t)j->prefixes);
 	j->prefixes = NULL;
 	capture_release(&j->capture[0]);

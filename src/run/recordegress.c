@@ -99,7 +99,7 @@ static size_t add_requests(struct store *s, const struct job *j, const struct au
 		struct audit_field *f = s->field[s->n];
 		char *path = s->path[s->n];
 		memcpy(path, r->path, sizeof(s->path[0]));
-		(void)secrets_redact(&j->secrets, path, strlen(path));
+		(void)censor_blot(j->censor, path, strlen(path));
 		f[0] = host(r->target);
 		f[1] = word("how", egress_how_name(r->how));
 		f[2] = number("count", r->count);

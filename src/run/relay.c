@@ -28,8 +28,20 @@ bool relay_init(struct relay *r, int from, int to, struct capture *capture)
 	return r->data != NULL;
 }
 
+/* What is kept of the command's output. */
+static void keep(void *self, const char *p, size_t n)
+{
+	struct relay *r = self;
+
+	if (r->log)
+		call_log_add(r->log, p, n);
+	if (r->capture)
+		capture_add(r->capture, p, n);
+}
+
 void relay_end(struct relay *r)
 {
+	censor_end(&r->hide, keep, r);
 	if (r->from > 2)
 		(void)close(r->from);
 	r->from = -1;
@@ -113,12 +125,10 @@ static void fill(struct relay *r, bool hung_up)
 		return;
 	}
 	r->last = r->data[n - 1];
-	if (r->log)
-		call_log_add(r->log, r->data, (size_t)n);
-	if (r->capture) {
-		capture_add(r->capture, r->data, (size_t)n);
+	if (r->log || r->capture)
+		censor_feed(&r->hide, r->data, (size_t)n, keep, r);
+	if (r->capture)
 		return;
-	}
 	r->at = 0;
 	r->n = (size_t)n;
 }

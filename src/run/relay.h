@@ -11,6 +11,7 @@
 
 #include "run/calllog.h"
 #include "run/capture.h"
+#include "run/censor.h"
 
 #define RELAY_BYTES 65536u
 
@@ -18,17 +19,18 @@ struct relay {
 	int from; /* -1: over */
 	int to;   /* -1: into `capture`, or nowhere once it has failed */
 	struct capture *capture;
-	struct call_log *log; /* gets all of it, too; NULL: none */
-	bool is_input;        /* for the command; else from it */
-	bool close_to;        /* end of file on `from` closes `to` */
-	bool to_pty;          /* end of file on `from` is the terminal's end-of-file character */
-	char last;            /* byte read */
-	uint64_t again_ms;    /* when the end of file is said again, 0: not ended */
-	bool from_terminal;   /* read only in the foreground, else we would be stopped */
-	bool by_line;         /* and only while nobody else reads it key by key */
-	bool away;            /* it is not ours to read just now */
-	bool gone;            /* the terminal is there no more, or nobody reads `to` */
-	size_t chunk;         /* most bytes of one write: PIPE_BUF where a write may block */
+	struct call_log *log;      /* gets all of it, too; NULL: none */
+	struct censor_stream hide; /* what of it neither `log` nor `capture` gets */
+	bool is_input;             /* for the command; else from it */
+	bool close_to;             /* end of file on `from` closes `to` */
+	bool to_pty;        /* end of file on `from` is the terminal's end-of-file character */
+	char last;          /* byte read */
+	uint64_t again_ms;  /* when the end of file is said again, 0: not ended */
+	bool from_terminal; /* read only in the foreground, else we would be stopped */
+	bool by_line;       /* and only while nobody else reads it key by key */
+	bool away;          /* it is not ours to read just now */
+	bool gone;          /* the terminal is there no more, or nobody reads `to` */
+	size_t chunk;       /* most bytes of one write: PIPE_BUF where a write may block */
 	char *data;
 	size_t at, n;
 };

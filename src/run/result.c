@@ -465,7 +465,7 @@ static void write_stream(const struct job *j, size_t which, struct json *o)
 	char file[CALL_LOG_TEXT];
 
 	json_key(o, keys[which]);
-	capture_json(&j->capture[which], &j->secrets,
+	capture_json(&j->capture[which], j->censor,
 		     j->log[which].open ? job_session_log_name(j, which, file) : NULL, o);
 }
 

@@ -34,10 +34,3 @@ void secrets_release(struct secret_values *v);
 
 /* Those of a call as a sealed file, from its beginning; -1: `e` says why. */
 NODISCARD int secrets_file(const struct egress_secrets *s, struct err *e);
-
-/*
- * Takes each value out of n bytes, in place and without changing their number: as it
- * stands, in base64 (each of its three shifts, both alphabets) and percent-encoded.
- * Values shorter than 8 bytes stay: they would be found everywhere. Returns how many.
- */
-size_t secrets_redact(const struct secret_values *v, char *p, size_t n);

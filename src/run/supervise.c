@@ -154,6 +154,7 @@ static int add_relay(struct super *s, int from, int to, struct capture *c, struc
 {
 	if (s->relays == MAX_RELAYS || !relay_init(&s->relay[s->relays], from, to, c))
 		return err_set(e, ERR_INTERNAL, "out of memory");
+	s->relay[s->relays].hide.c = s->j->censor;
 	s->relays++;
 	return 0;
 }

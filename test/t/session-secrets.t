@@ -266,7 +266,62 @@ def logged(box):
     box.printed += (plain.out + plain.err).encode()
 
 
-PARTS = (used, requests, restarted, reviewed, logged)
+def said(box):
+    """What a command prints, where it is kept."""
+    box.p.write(f"{box.p.src}/known", "\n".join(forms(box.canary)) + "\n", 0o644)
+    made = box.session(network=OPEN, secrets=[secret()])
+    box.row(holds(open(f"{box.p.src}/known", "rb").read(), box.canary), "control: the source has it", made)
+    # In pieces, too: a byte at a time through a pipe.
+    script = "cat known; cat known >&2; dd if=known bs=1 status=none; printf done"
+    plain = box.exec(made, "{ " + script + "; } >/dev/null 2>&1")
+    done = box.p.exec(made.out.strip(), script, "--json")
+    box.printed += (done.out + done.err).encode()
+    result = json.loads(done.out or "{}")
+    logs = {}
+    top = f"{box.p.dir(made.out.strip())}/root/logs"
+    for name in os.listdir(top):
+        with open(f"{top}/{name}", "rb") as handle:
+            logs[name] = handle.read()
+    kept = logs.get(f"{result.get('call')}.out", b"")
+    box.row(b"****" in kept and kept.endswith(b"done") and len(kept) == 2 *
+            os.path.getsize(f"{box.p.src}/known") + 4 and not any(holds(log, box.canary) for log in logs.values()),
+            "the session's logs hold it neither raw, nor in base64, nor percent-encoded", plain, kept)
+    shown = box.p.session("logs", made.out.strip())
+    told = "".join(open(os.path.join(box.p.dir(made.out.strip()), "results", n), encoding="utf-8").read()
+                   for n in os.listdir(f"{box.p.dir(made.out.strip())}/results"))
+    box.row("done" in shown.out and not holds((shown.out + shown.err + told + done.out).encode(), box.canary),
+            "nor do `session logs`, the result and what is kept of it", shown)
+    os.unlink(f"{box.p.src}/known")
+    box.destroy(made)
+
+
+def nowhere(box):
+    """After all of it: whatever lies below the place, but where it was put by hand."""
+    found, read = [], 0
+    for top, _, names in os.walk(box.p.top):
+        for name in names:
+            path = os.path.join(top, name)
+            if path == box.token or not os.path.isfile(path) or os.path.islink(path):
+                continue
+            read += 1
+            with open(path, "rb") as f:
+                data = f.read()
+            if any(holds(data, value) for value in (box.canary, box.filed)):
+                found.append(path)
+    for top, _, names in os.walk(box.p.state):
+        for path in (os.path.join(top, n) for n in names):
+            if os.path.isfile(path) and not os.path.islink(path):
+                read += 1
+                with open(path, "rb") as f:
+                    found += [path] if holds(f.read(), box.canary) else []
+    box.row(read > 3 and not found, "no file that was written holds one, raw or encoded", found, read)
+    box.row(len(box.printed) > 1000 and not holds(box.printed, box.canary) and
+            not holds(box.printed, box.filed), "nothing that was printed does")
+    with open(box.token, "rb") as f:
+        box.row(holds(f.read(), box.filed), "control: the finder finds it where it is")
+
+
+PARTS = (used, requests, restarted, reviewed, logged, said, nowhere)
 
 
 def main():
