@@ -541,6 +541,8 @@ def blob(server, s):
     how = how.rstrip(b"\0")
     if how == b"half" and s.recv(1):
         return
+    if isinstance(s, Answering):
+        s.begin(32 + back if how == b"close" else None)
     s.sendall(digest.digest())
     sent = 0
     while sent < back:
@@ -619,6 +621,84 @@ def transfer(s, size, back, how, slow):
         s.close()
 
 
+class Requested:
+    """A transfer as one request in absolute form, its body in chunks if it is to be half-closed."""
+
+    def __init__(self, p, port, size, back, how):
+        self.s, self.chunked, self.rest, self.left = p.connect("http", 30), how == b"half", None, None
+        frame = "Transfer-Encoding: chunked" if self.chunked else f"Content-Length: {24 + size}"
+        self.s.sendall(f"POST http://one.test:{port}/ HTTP/1.1\r\nHost: one.test:{port}\r\n{frame}\r\n\r\n".encode())
+        if how == b"close":
+            self.left = 32 + back
+
+    def sendall(self, data):
+        self.s.sendall(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked and data else data)
+
+    def shutdown(self, how):
+        self.s.sendall(b"0\r\n\r\n")
+        self.s.shutdown(how)
+
+    def recv(self, n):
+        if self.rest is None:
+            head, self.rest = box.read_head(self.s)
+            if not head.startswith(b"HTTP/1.1 200 "):
+                raise OSError(head[:100])
+        if self.left is not None:
+            n = min(n, self.left)
+        data, self.rest = self.rest[:n], self.rest[n:]
+        data = data or (self.s.recv(n) if n else b"")
+        if self.left is not None:
+            self.left -= len(data)
+        return data
+
+    def close(self):
+        self.s.close()
+
+
+class Answering:
+    """The server's side of it: a socket whose bytes are the bodies."""
+
+    def __init__(self, s):
+        head, self.rest = box.read_head(s)
+        self.s, self.chunked, self.left, self.begun = s, b"chunked" in head.lower(), 0, False
+
+    def more(self):
+        data = self.s.recv(1 << 18)
+        if not data:
+            raise EOFError("a body that ends too early")
+        self.rest += data
+
+    def recv(self, n):
+        if self.chunked and not self.left:
+            while b"\r\n" not in self.rest:
+                self.more()
+            line, _, self.rest = self.rest.partition(b"\r\n")
+            if not line:  # what ends the chunk before
+                return self.recv(n)
+            self.left = int(line, 16)
+            if not self.left:
+                return b""
+        if not self.rest:
+            self.more()
+        n = min(n, self.left) if self.chunked else n
+        data, self.rest = self.rest[:n], self.rest[n:]
+        self.left -= len(data) if self.chunked else 0
+        return data
+
+    def begin(self, length):
+        frame = b"" if length is None else b"Content-Length: %d\r\n" % length
+        self.s.sendall(b"HTTP/1.1 200 OK\r\n" + frame + b"\r\n")
+
+    def sendall(self, data):
+        self.s.sendall(data)
+
+    def setsockopt(self, *args):
+        self.s.setsockopt(*args)
+
+    def close(self):
+        self.s.close()
+
+
 def fds_of(p):
     return len(os.listdir(f"/proc/{p.process.pid}/fd"))
 
@@ -626,9 +706,11 @@ def fds_of(p):
 def transfers(p, server):
     tap.note(f"SEED={SEED}")
     random.seed(SEED)
-    ways = {"connect": lambda: box.connect_through(p, "one.test", server.port, 30)[0],
-            "socks": lambda: box.socks_through(p, "one.test", server.port, 30)[0],
-            "redirect": lambda: socket.create_connection((box.resolve(p, "one.test")[1][0], server.port), 30)}
+    requests = box.Server(lambda server, s: blob(server, Answering(s)), port=PORT + 7)
+    ways = {"connect": lambda *_: box.connect_through(p, "one.test", server.port, 30)[0],
+            "socks": lambda *_: box.socks_through(p, "one.test", server.port, 30)[0],
+            "redirect": lambda *_: socket.create_connection((box.resolve(p, "one.test")[1][0], server.port), 30),
+            "absolute": lambda *plan: Requested(p, requests.port, *plan[:3])}
     sizes = [0, 1, 2, 100, 1459, 1460, 1461, 4096, 65535, 65536, 65537, 262143, 262144, 262145]
     large, before = [1 << 20, 5 << 20, 64 << 20], fds_of(p)
 
@@ -640,15 +722,16 @@ def transfers(p, server):
         size, back = (small, random.choice(sizes)) if i % 2 else (random.choice(sizes), small)
         return size, back, (b"close", b"half", b"reset")[i % 3], (None, None, "reader", None, "writer")[i % 5]
     for way, make in ways.items():
-        plans = [draw(i) for i in range(TRANSFERS // 3)]
+        plans = [draw(i) for i in range(TRANSFERS // len(ways))]
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            done = pool.map(lambda plan, make=make: transfer(make(), *plan), plans)
+            done = pool.map(lambda plan, make=make: transfer(make(*plan), *plan), plans)
             bad = [(*plan, why) for plan, why in zip(plans, done) if why]
         tap.ok(not bad, f"bytes: {way}: {len(plans)} transfers of 0 to 64 MiB are exact, with their ends", bad[:5])
     until = time.monotonic() + 10
     while fds_of(p) > before and time.monotonic() < until:
         time.sleep(0.1)
     tap.ok(fds_of(p) <= before, "bytes: no descriptor is left of them", before, fds_of(p))
+    requests.close()
     # A reset by the client reaches the server.
     seen = []
 
