@@ -114,7 +114,7 @@ static void tell_kept(const char *id)
 /* The first letter of what was answered; 0 at the end of input, `?` for anything else. */
 static int answer(int tty)
 {
-	static const char question[] = "sandglass: apply all, look, pick, keep, drop? [a l p k d] ";
+	static const char question[] = "sandglass: apply all, look, pick, keep, drop? [a l p k d ?] ";
 	static const char *const words[] = {"apply", "look", "pick", "keep", "drop"};
 	char line[64];
 
@@ -133,13 +133,26 @@ static int answer(int tty)
 	return '?';
 }
 
-static bool decide(const struct cli *cli, const char *id, int what)
+static void explain(int tty)
+{
+	static const char text[] =
+		"a, apply  put all of it into the project, and end the session\n"
+		"l, look   show it as a patch, and ask again\n"
+		"p, pick   ask about each change, put those into the project, and ask again\n"
+		"k, keep   leave it in the session, for later\n"
+		"d, drop   throw all of it away, and end the session\n";
+
+	(void)!write(tty, text, sizeof(text) - 1);
+}
+
+static bool decide(const struct cli *cli, const char *id, int what, int tty)
 {
 	switch (what) {
 	case 'a':
 		if (verb(cli, "apply", id, NULL, NULL) != 0)
 			return false;
-		break;
+		(void)verb(cli, "session", "destroy", id, NULL); /* keeps what was left out */
+		return true;
 	case 'l':
 		(void)verb(cli, "diff", id, NULL, NULL);
 		return false;
@@ -153,6 +166,7 @@ static bool decide(const struct cli *cli, const char *id, int what)
 		tell_kept(id);
 		return true;
 	default:
+		explain(tty);
 		return false;
 	}
 	(void)verb(cli, "session", "destroy", "--discard", id);
@@ -173,6 +187,6 @@ void reviewed_end(const struct cli *cli, const char *id, bool keep, bool ask)
 		return;
 	}
 	(void)verb(cli, "diff", "--stat", id, NULL);
-	while (!decide(cli, id, answer(tty)))
+	while (!decide(cli, id, answer(tty), tty))
 		;
 }

@@ -507,21 +507,49 @@ static int detach(struct job *j, struct request *req)
 	return fflush(stdout) ? 125 : 0;
 }
 
-/* The session's operand is the first one; options may stand before it only. */
-static int exec_operand(struct request *probe, int argc, char **argv, const char **ret_id,
+/*
+ * Takes the session out of the words, so that options may stand on both sides of it: no
+ * command begins with `-`. Behind a script that was given before it are the script's
+ * arguments, whatever they look like.
+ */
+static const char *take_session(const struct request *probe, int *argc, char ***argv)
+{
+	char **at = probe->argv;
+	const char *id = at[0];
+	bool ended = at > *argv && strcmp(at[-1], "--") == 0;
+
+	if (probe->script && !ended) {
+		at[0] = (char *)(uintptr_t) "--";
+		return id;
+	}
+	memmove(*argv + 1, *argv, (size_t)(at - *argv) * sizeof(**argv));
+	(*argv)++;
+	(*argc)--;
+	return id;
+}
+
+/* The session's operand is the first one, and what is behind it runs in the session. */
+static int exec_operand(struct request *probe, int *argc, char ***argv, const char **ret_id,
 			struct err *e)
 {
 	*probe = request_of_nothing();
-	if (session_exec_parse(argc, argv, probe, e) < 0)
+	if (session_exec_parse(*argc, *argv, probe, e) < 0)
 		return -1;
 	if (probe->help)
 		return 0;
-	if (!probe->argc || (probe->argc < 2 && !probe->script)) {
-		(void)err_set(e, ERR_CONFIG_INVALID, probe->argc ? "no command" : "no session");
-		return err_hint(e, "sandglass session exec ID CMD [ARG…]");
+	if (!probe->argc) {
+		(void)err_set(e, ERR_CONFIG_INVALID, "no session");
+		return err_hint(e, "sandglass session exec ID CMD [ARG…]; `sandglass session list` "
+				   "has the ids, @last is the newest");
 	}
-	*ret_id = probe->argv[0];
-	return 0;
+	*ret_id = take_session(probe, argc, argv);
+	*probe = request_of_nothing();
+	if (session_exec_parse(*argc, *argv, probe, e) < 0)
+		return -1;
+	if (probe->help || probe->argc || probe->script)
+		return 0;
+	(void)err_set(e, ERR_CONFIG_INVALID, "no command");
+	return err_hint(e, "sandglass session exec ID CMD [ARG…]");
 }
 
 int verb_session_exec(const struct cli *cli, int argc, char **argv)
@@ -533,7 +561,7 @@ int verb_session_exec(const struct cli *cli, int argc, char **argv)
 	char cwd[PATH_TEXT];
 	struct err e = {0};
 
-	if (exec_operand(&req, argc, argv, &id, &e) < 0)
+	if (exec_operand(&req, &argc, &argv, &id, &e) < 0)
 		return bad_options(&req, &e);
 	if (req.help)
 		return usage_show(&session_exec_usage, 125);
@@ -544,8 +572,6 @@ int verb_session_exec(const struct cli *cli, int argc, char **argv)
 	    session_request(&in, argc, argv, &req, &e) < 0)
 		return bad_options(&req, &e);
 	in.detached = req.detach;
-	req.argv++;
-	req.argc--;
 	j.in = &in;
 	return req.detach ? detach(&j, &req) : run_in_session(&j, &req);
 }

@@ -80,7 +80,7 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 		.help = "pass the caller's NAME, or set it"                                         \
 	}
 
-#define OPTS_TIME                                                                                \
+#define OPTS_TIME(wall, most)                                                                    \
 	{.section = "What it may use up",                                                        \
 	 .name = "timeout",                                                                      \
 	 .kind = OPT_DURATION,                                                                   \
@@ -88,7 +88,7 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 	 .arg = "D",                                                                             \
 	 .none_ok = true,                                                                        \
 	 .min = 1,                                                                               \
-	 .help = "wall time (250ms 30s 5m 1h30m 1d none); default 1h, at a terminal 12h"},       \
+	 .help = "wall time (250ms 30s 5m 1h30m 1d none); default " wall},       \
 		{.name = "grace",                                                                \
 		 .kind = OPT_DURATION,                                                           \
 		 .off = AT(grace_ms),                                                            \
@@ -116,7 +116,7 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 		 .help = "memory of all processes together; default three quarters of the RAM"}, \
 	{                                                                                        \
 		.name = "pids", .kind = OPT_NUM, .off = AT(pids), .arg = "N", .none_ok = true,   \
-		.max = 4194304, .help = "processes and threads; default 8192"                    \
+		.max = 4194304, .help = "processes and threads; default " most                    \
 	}
 
 #define OPTS_DISK                                                                                  \
@@ -220,7 +220,7 @@ static const struct opt options[] = {
 	OPT_SCRIPT,
 	OPTS_SEES,
 	OPTS_NETWORK,
-	OPTS_TIME,
+	OPTS_TIME("1h, at a terminal 12h", "8192"),
 	OPTS_DISK,
 	OPT_OUTPUT,
 	{.section = "The boundary",
@@ -271,7 +271,7 @@ static const struct opt new_options[] = {
 	 .help = "lease: how long it lives after its last call; default 30m, at most 24h"},
 	OPTS_SEES,
 	OPTS_NETWORK,
-	OPTS_TIME,
+	OPTS_TIME("5m for each call", "4096"),
 	OPTS_DISK,
 	{.section = "The boundary",
 	 .name = "writes",
@@ -307,7 +307,7 @@ static const struct opt exec_options[] = {
 	 .off = AT(env),
 	 .arg = "NAME[=VALUE]",
 	 .help = "pass the caller's NAME, or set it"},
-	OPTS_TIME,
+	OPTS_TIME("that of the session, else 5m", "that of the session, else 4096"),
 	OPT_OUTPUT,
 	OPTS_ANSWERS,
 	OPT_HELP,
@@ -453,8 +453,8 @@ const struct usage session_new_usage = {
 const struct usage session_exec_usage = {
 	.name = "exec",
 	.summary = "run a command in it",
-	.synopsis = (const char *const[]){"session exec [OPTION…] ID CMD [ARG…]",
-					  "session exec [OPTION…] -c 'SCRIPT' ID [ARG…]", NULL},
+	.synopsis = (const char *const[]){"session exec [OPTION…] ID [OPTION…] CMD [ARG…]",
+					  "session exec [OPTION…] ID -c 'SCRIPT' [ARG…]", NULL},
 	.about =
 		"Runs a command in a session. All that it has started ends with it, unless --detach\n"
 		"is given. ID is the session's, its beginning, its name, or @last.",

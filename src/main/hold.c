@@ -12,6 +12,7 @@
 #include "run/keep.h"
 #include "session/lease.h"
 
+#define CALL_SHOWN 8u /* of a call's id */
 #define TRIES 200u /* of 10 ms: what only reads is soon over */
 
 static const struct timespec pause_10ms = {.tv_nsec = 10000000};
@@ -71,6 +72,19 @@ static int take_place(int session, const struct session_record *rec, int *ret, s
 	return 0;
 }
 
+/* The keeper names calls that run, by their beginnings, behind the colon: what ends the first. */
+static int say_stop(const struct session_record *rec, struct err *e)
+{
+	const char *at = strrchr(e->msg, ':');
+	const char *call = at ? at + 1 + strspn(at + 1, " ") : "";
+	size_t n = strspn(call, "0123456789abcdef");
+
+	if (e->code != ERR_BUSY || n != CALL_SHOWN)
+		return -1;
+	return err_hint(e, "wait for its end, or end it: sandglass session stop %.8s %.*s", rec->id,
+			(int)n, call);
+}
+
 int hold_from_keeper(int session, const struct session_record *rec, struct hold *ret, struct err *e)
 {
 	*ret = HOLD_NONE;
@@ -89,7 +103,7 @@ int hold_session(int session, const struct session_record *rec, enum hold_kind k
 	*ret = h;
 	int rc = take_lock(session, rec, kind, &h.lock, e);
 	if (rc == 0 && keep_connect(session, &h.ctl, &nobody) == 0)
-		rc = keep_ask(h.ctl, &q, -1, &answer, NULL, e);
+		rc = keep_ask(h.ctl, &q, -1, &answer, NULL, e) < 0 ? say_stop(rec, e) : 0;
 	else if (rc == 0 && nobody.code == ERR_NOT_FOUND)
 		rc = take_place(session, rec, &h.kept, e);
 	else if (rc == 0)

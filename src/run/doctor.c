@@ -18,9 +18,11 @@
 #include "base/json.h"
 #include "base/term.h"
 #include "run/job.h"
+#include "run/policy.h"
 #include "store/remove.h"
 
 #define COPIED_VARIABLES 4096
+#define STATE_FORM "/tmp/sandglass-doctor-XXXXXX"
 
 /* The real thing: a sandbox without a source that runs /bin/true. */
 struct trial {
@@ -35,15 +37,18 @@ struct report_of {
 	struct caller who;
 };
 
-/* Our environment, but with a state directory that is gone afterwards. */
-static char **environment_with(char *state)
+/* Our environment, but with a state directory that is gone afterwards, and its policy files or none. */
+static char **environment_with(char *state, char *config)
 {
-	static char *env[COPIED_VARIABLES + 2];
+	static char *env[COPIED_VARIABLES + 3];
 	size_t n = 0;
 
 	for (char **v = environ; *v && n < COPIED_VARIABLES; v++)
-		if (strncmp(*v, "SANDGLASS_HOME=", 15) != 0)
+		if (strncmp(*v, "SANDGLASS_HOME=", 15) != 0 &&
+		    (!config || strncmp(*v, "XDG_CONFIG_HOME=", 16) != 0))
 			env[n++] = *v;
+	if (config)
+		env[n++] = config;
 	env[n++] = state;
 	env[n] = NULL;
 	return env;
@@ -59,9 +64,26 @@ static bool start(const char *isolation, char **env, char *text, size_t len)
 	return doctor_spawn("/proc/self/exe", words, env, text, len);
 }
 
+/* What was said is several lines, the error last and its hint before it: one line of both. */
+static void join_lines(char *text, size_t len)
+{
+	char said[sizeof(((struct trial *)0)->text)];
+	char *last = strrchr(text, '\n');
+
+	if (!last)
+		return;
+	*last = '\0';
+	(void)snprintf(said, sizeof(said), "%s; %s", last + 1, text);
+	for (char *at = strchr(said, '\n'); at; at = strchr(at, '\n'))
+		*at = ' ';
+	(void)snprintf(text, len, "%s", said);
+}
+
+/* What the host can do is asked without anybody's policy files; those are looked at apart. */
 static void try(struct trial *t)
 {
-	char state[] = "SANDGLASS_HOME=/tmp/sandglass-doctor-XXXXXX";
+	char state[] = "SANDGLASS_HOME=" STATE_FORM;
+	char config[] = "XDG_CONFIG_HOME=" STATE_FORM;
 	char *path = strchr(state, '=') + 1;
 
 	t->text[0] = '\0';
@@ -69,8 +91,43 @@ static void try(struct trial *t)
 		(void)snprintf(t->text, sizeof(t->text), "/tmp: %s", strerror(errno));
 		return;
 	}
+	memcpy(strchr(config, '=') + 1, path, sizeof(STATE_FORM));
 	(void)chmod(path, 0711); /* as root another uid has to get through */
-	t->works = start(t->isolation, environment_with(state), t->text, sizeof(t->text));
+	t->works = start(t->isolation, environment_with(state, config), t->text, sizeof(t->text));
+	join_lines(t->text, sizeof(t->text));
+	remove_tree(AT_FDCWD, path);
+}
+
+/* The files that hold for a call in this directory; a mistake in one is no fault of the host. */
+static void look_at_policy(const struct caller *who, struct findings *f)
+{
+	static struct request req;
+	static struct call_policy policy;
+	char state[] = "SANDGLASS_HOME=" STATE_FORM;
+	char *path = strchr(state, '=') + 1;
+	struct finding *found = f->n < MAX_FINDINGS ? &f->v[f->n] : NULL;
+	struct source src = {.given = false};
+	struct caller with = *who;
+	struct err e = {0};
+
+	if (!found || !mkdtemp(path))
+		return;
+	f->n++;
+	*found = (struct finding){.name = "policy_files", .available = true};
+	with.env = environment_with(state, NULL);
+	req = request_of_nothing();
+	if (source_locate(&req, &with, &src, &e) < 0)
+		src = (struct source){.given = false}; /* here is no project */
+	e = (struct err){0};
+	if (policy_load(&policy, &req, &with, &src, &e) < 0) {
+		found->available = false;
+		(void)snprintf(found->why, sizeof(found->why),
+			       "with it nothing runs here: %.900s", e.msg);
+		(void)snprintf(found->mend, sizeof(found->mend),
+			       "correct the file%s%s; sandglass policy check names all mistakes",
+			       e.hint[0] ? "; " : "", e.hint);
+	}
+	policy_release(&policy);
 	remove_tree(AT_FDCWD, path);
 }
 
@@ -190,15 +247,10 @@ static void put_feature(struct buf *out, const struct finding *f)
 	(void)buf_char(out, '\n');
 }
 
-/* What was said is several lines: the last one is the error, before it stands the hint. */
 static void put_trial(struct buf *out, const struct trial *t, const char *word)
 {
-	const char *last = strrchr(t->text, '\n');
-
 	(void)buf_printf(out, "%-8s isolation %-16s %s\n", t->works ? "yes" : word, t->isolation,
-			 t->works ? "/bin/true ran in one"
-			 : last   ? last + 1
-				  : t->text);
+			 t->works ? "/bin/true ran in one" : t->text);
 }
 
 static void write_text(const struct report_of *r, struct buf *out)
@@ -225,6 +277,7 @@ int doctor_write(bool json, struct buf *out, struct err *e)
 	if (caller_init(&r.who, environ, cwd, e) < 0)
 		return -1;
 	doctor_features(&r.who, &r.features);
+	look_at_policy(&r.who, &r.features);
 	for (size_t i = 0; i < ARRAY_LEN(r.trials); i++)
 		try(&r.trials[i]);
 	if (json)

@@ -48,10 +48,25 @@ static bool has_all_ids(void)
 	return inside == 0 && outside == 0 && count == UINT32_MAX;
 }
 
+/* A place that would be another one in each directory is no place to keep anything. */
+static int check_home(const struct caller *who, struct err *e)
+{
+	const char *home = caller_env(who, "SANDGLASS_HOME");
+	char shown[SHOWN];
+
+	if (!home || !home[0] || home[0] == '/')
+		return 0;
+	(void)err_set(e, ERR_CONFIG_INVALID, "SANDGLASS_HOME: %s: not an absolute path",
+		      term_escape_cut(shown, sizeof(shown), home, strlen(home)));
+	return err_hint(e, "export SANDGLASS_HOME=/…, or unset it");
+}
+
 int caller_init(struct caller *who, char **env, char cwd[PATH_TEXT], struct err *e)
 {
 	struct sysinfo info;
 
+	if (check_home(&(struct caller){.env = env}, e) < 0)
+		return -1;
 	if (sysinfo(&info) < 0)
 		return err_sys(e, "sysinfo");
 	*who = (struct caller){

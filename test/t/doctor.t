@@ -104,6 +104,27 @@ def places(who):
         place.close()
 
 
+def mistakes(who):
+    """A mistake in a policy file is no fault of the host."""
+    place = Place(who)
+    try:
+        os.makedirs(f"{place.home}/.config/sandglass")
+        name = f"{place.home}/.config/sandglass/policy.yaml"
+        with open(name, "w", encoding="utf-8") as handle:
+            handle.write("version: 1\nlimits: {wal: 1m}\n")
+        done, found = doctor(place)
+        item = found["features"]["policy_files"]
+        tap.ok(found["able"] == found["features"]["sandbox"]["available"] and done.status == (not found["able"]) and not item["available"] and
+               f"{name}:2:10: limits.wal: unknown key" in item["detail"] and "`wall`" in item["mend"] and
+               "\n" not in item["detail"] + item["mend"],
+               f"{who.name}: a mistake in a policy file has an item of its own", done)
+        os.unlink(name)
+        tap.ok(doctor(place)[1]["features"]["policy_files"]["available"],
+               f"{who.name}: control: without the file it is fine")
+    finally:
+        place.close()
+
+
 def apparmor():
     """The profile is what AppArmor reads; a parser before 4.0 knows all of it but `userns,`."""
     with open(PROFILE, encoding="utf-8") as handle:
@@ -130,7 +151,7 @@ def apparmor():
 
 
 for someone in identities():
-    for part in (form, places):
+    for part in (form, places, mistakes):
         tap.attempt(f"{someone.name}: {part.__name__}", part, someone)
 tap.attempt("apparmor", apparmor)
 sys.exit(tap.done())

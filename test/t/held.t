@@ -26,7 +26,7 @@ def running(who):
         wait_for(lambda: os.path.exists(f"{p.dir(s)}/upper/b"), 5)
         for verb in ("apply", "discard"):
             done = p.run([SANDGLASS, verb, s])
-            tap.ok(done.status == 2 and code(done) == "BUSY" and call[:8] in done.err and "session stop" in done.err and
+            tap.ok(done.status == 2 and code(done) == "BUSY" and f"session stop {s[:8]} {call[:8]}" in done.err and
                    not os.path.exists(f"{p.src}/a"), f"{verb} while a call runs: BUSY, which one, and what ends it, {who.name}", begun, done)
         done = p.run([SANDGLASS, "diff", s])
         freezer = any(s in name for _, names, _ in os.walk("/sys/fs/cgroup") for name in names)

@@ -15,7 +15,7 @@ from session import UUID, Sessions, differences, tree  # noqa: E402
 from term import END, Missing, Term  # noqa: E402
 
 GRACE = 5  # seconds that calls have to end; an end without calls waits for nothing
-QUESTION = r"\[a l p k d\] "
+QUESTION = r"\[a l p k d \?\] "
 
 
 def run(p, *words, **more):
@@ -129,8 +129,9 @@ def asked(who):
         tap.ok(content() is None and len(now) == 1, f"no answer: held, {who.name}", said, now)
         gone(p, [s["id"] for s in now])
         said = talk("x\r", "\r", "look\r", "apply\r")
-        tap.ok(content() == "new\n" and listed(p) == [] and "+new" in said,
-               f"asked again after nonsense, look, apply: it is there, {who.name}", said, content())
+        tap.ok(content() == "new\n" and listed(p) == [] and "+new" in said and
+               "dropped" not in said and "kept in" not in said and "k, keep" in said,
+               f"asked again and explained after nonsense, look, apply: it is there, {who.name}", said, content())
     except Missing as e:
         tap.ok(False, f"asked, {who.name}", e)
     finally:

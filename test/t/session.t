@@ -55,6 +55,17 @@ def names(who):
                (again.status, code(again), code(env)) == (2, "CONFLICT", "CONFLICT") and
                free.status == 0, f"an id is never used twice, a name is free again, {who.name}",
                taken, gone, again, env, free)
+        said = [p.session("exec", *o).out for o in (
+            ("one", "-c", "echo $1", "x"), ("one", "--", "echo", "x"), ("one", "--quiet", "echo", "x"),
+            ("-c", "echo ${1#-}", "one", "-x"), ("--", "one", "echo", "x"))]
+        twice = p.session("exec", "--grace", "1s", "one", "--grace", "2s", "true")
+        tap.ok(said == ["x\n"] * 5 and code(twice) == "CONFIG_INVALID",
+               f"options of a call stand on both sides of the session, {who.name}", said, twice)
+        rel = [p.session("list", env={"SANDGLASS_HOME": "rel"}),
+               p.run([SANDGLASS, "run", "true"], env={"SANDGLASS_HOME": "rel"})]
+        tap.ok([code(r) for r in rel] == ["CONFIG_INVALID"] * 2 and
+               all("SANDGLASS_HOME: rel" in r.err for r in rel),
+               f"a state directory that is no absolute path is refused, {who.name}", *rel)
         bad = [p.session("new", *o) for o in (
             ("--id", FIRST.upper()), ("--id", "x"), ("--name", "a/b"), ("--name", ""),
             ("--name", "-x"), ("--name", "n" * 64), ("--ttl", "24h1s"), ("--ttl", "0s"),
