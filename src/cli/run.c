@@ -159,11 +159,8 @@ static void tell_egress(const struct job *j, struct buf *ret)
 	for (size_t i = 0; i < d->n && i < MAX_TOLD; i++) {
 		const struct egress_said *said = &d->v[i].said;
 		(void)buf_printf(ret, "sandglass: denied: %s ", egress_op_name(d->v[i].op));
-		if (said->target[0])
-			(void)term_escape(ret, said->target, strlen(said->target));
-		else
-			(void)buf_char(ret, '?');
-		(void)buf_str(ret, " (");
+		(void)term_escape(ret, said->target, strlen(said->target));
+		(void)buf_str(ret, said->target[0] ? " (" : "(");
 		(void)term_escape(ret, said->rule, strlen(said->rule));
 		(void)buf_str(ret, said->hint[0] ? "); hint: " : ")");
 		(void)term_escape(ret, said->hint, strlen(said->hint));
@@ -172,6 +169,14 @@ static void tell_egress(const struct job *j, struct buf *ret)
 	uint64_t more = d->more + (d->n > MAX_TOLD ? d->n - MAX_TOLD : 0);
 	if (more)
 		(void)buf_printf(ret, "sandglass: denied: and %" PRIu64 " more like that\n", more);
+	const struct egress_rows *f = &j->egress.failed;
+	for (size_t i = 0; i < f->n && i < MAX_TOLD && j->status != 0; i++) {
+		(void)buf_str(ret, "sandglass: not reached: ");
+		(void)term_escape(ret, f->v[i].said.target, strlen(f->v[i].said.target));
+		(void)buf_str(ret, f->v[i].reason == EGRESS_WHY_UNRESOLVED
+					   ? ": this host has no address for the name\n"
+					   : ": allowed, but this host cannot connect to it\n");
+	}
 	if (j->egress.died)
 		(void)buf_printf(ret, "sandglass: hint: %s\n", EGRESS_DIED_HINT);
 }

@@ -94,6 +94,28 @@ static uint64_t last_pid(void)
 	return last && sscanf(last, "%lu", &pid) == 1 ? pid : 0;
 }
 
+/*
+ * Whether a name or an address that is not the sandbox's own was looked for: ipOutNoRoutes
+ * of RFC 2011, udpNoPorts of RFC 4113 (nothing answers at the resolver's port).
+ */
+static bool has_sought_way(void)
+{
+	char text[4096];
+	unsigned long routes = 0;
+	unsigned long ports = 0;
+
+	(void)file_read_text(AT_FDCWD, "/proc/self/net/snmp", text, sizeof(text));
+	/* Each table is a line of names, then one of numbers. */
+	const char *ip = strstr(text, "\nIp: ");
+	const char *udp = strstr(text, "\nUdp: ");
+	udp = udp ? strstr(udp + 1, "\nUdp: ") : NULL;
+	if (ip && sscanf(ip, " Ip: %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &routes) != 1)
+		routes = 0;
+	if (udp && sscanf(udp, " Udp: %*s %lu", &ports) != 1)
+		ports = 0;
+	return routes || ports;
+}
+
 static void add_disk(const struct init *in, struct report *r)
 {
 	struct statfs s;
@@ -147,6 +169,9 @@ static _Noreturn void finish(struct init *in)
 	uint64_t own = in->c->p->n.flags & PLAN_SESSION ? 1 : 2;
 	r.processes = last > own ? last - own : 0;
 	add_disk(in, &r);
+	if (r.status != 0 && !in->bare &&
+	    !(in->c->p->n.flags & (PLAN_SESSION | PLAN_EGRESS | PLAN_LANDLOCK)) && has_sought_way())
+		r.flags |= REPORT_NO_WAY;
 	(void)snprintf(r.text, sizeof(r.text), "%lld", (long long)at);
 	signal_all(in, SIGKILL);
 	report_send(&r);

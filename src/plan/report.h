@@ -77,7 +77,8 @@ enum report_flag {
 	REPORT_INIT_DIED = 1u << 10, /* status is init's, the command's is not known */
 	REPORT_ALONE = 1u << 11, /* with REPORT_EXIT: no process of the sandbox is left but init */
 	REPORT_NO_REDIRECT =
-		1u << 12, /* this kernel has no nftables: proxies are to be asked for */
+		1u << 12,         /* this kernel has no nftables: proxies are to be asked for */
+	REPORT_NO_WAY = 1u << 13, /* a name or an address was looked for where no way leads out */
 };
 
 struct report {

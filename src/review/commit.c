@@ -47,6 +47,8 @@ static int find_one(int source, const char *path, struct commit_paths *ret, stru
 	struct commit_path *one = &ret->v[ret->n];
 
 	*one = (struct commit_path){.path = path};
+	if (strcmp(path, ".") == 0)
+		return 0; /* the source itself: its mode and time are in no commit */
 	if (!beneath_is_clean(path) || has_git(path) || is_elsewhere(source, path)) {
 		ret->foreign++;
 		return 0;

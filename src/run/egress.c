@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -365,12 +366,24 @@ void egress_note(struct egress *g, const struct egress_event *v)
 	case EGRESS_SECRET:
 		asked_note(&g->used, g->set, v);
 		break;
-	case EGRESS_READY:
 	case EGRESS_FAIL:
+		egress_say(g->set, row.reason, v->rule, v->host, v->port, v->address, &row.said);
+		count(&g->failed, &row);
+		break;
+	case EGRESS_READY:
 	case EGRESS_DONE:
 	case EGRESS_EVENT_KINDS:
 		break;
 	}
+}
+
+void egress_note_closed(struct egress *g)
+{
+	struct egress_row row = {.op = EGRESS_CONNECT, .reason = EGRESS_WHY_DEFAULT, .count = 1};
+
+	(void)snprintf(row.said.rule, sizeof(row.said.rule), "network.default");
+	(void)snprintf(row.said.hint, sizeof(row.said.hint), "%s", EGRESS_CLOSED_HINT);
+	count(&g->denied, &row);
 }
 
 static void take_authority(struct egress *g, const struct egress_ca *ca)
@@ -481,7 +494,8 @@ void egress_release(struct egress *g)
 	g->authority = NULL;
 	free(g->denied.v);
 	free(g->allowed.v);
+	free(g->failed.v);
 	asked_release(&g->requests);
 	asked_release(&g->used);
-	g->denied = g->allowed = (struct egress_rows){.v = NULL};
+	g->denied = g->allowed = g->failed = (struct egress_rows){.v = NULL};
 }

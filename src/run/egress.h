@@ -52,6 +52,7 @@ struct egress {
 	struct err failure; /* ERR_NONE: none */
 	uint64_t up, down;  /* bytes out of and into the sandbox */
 	struct egress_rows denied, allowed;
+	struct egress_rows failed;   /* allowed, but the name or the address was not reached */
 	struct asked requests, used; /* what was asked for, and which secrets went where */
 	char *authority; /* under inspection: the certificate of the proxy's own, PEM; NULL: not yet */
 	/* Gets each event instead of the two lists; NULL: they are kept. */
@@ -98,6 +99,8 @@ NODISCARD int egress_order(struct egress *g, const struct egress_order *o,
 bool egress_step(struct egress *g);
 /* An event of a proxy that is not the call's own. */
 void egress_note(struct egress *g, const struct egress_event *v);
+/* Without any rule about the network: something was looked for all the same. */
+void egress_note_closed(struct egress *g);
 /* It has not listened in time, or has failed: g->failure says why. `now` as clock_mono_ms(). */
 bool egress_has_failed(struct egress *g, uint64_t now_ms);
 
@@ -109,6 +112,9 @@ void egress_release(struct egress *g);
 #define EGRESS_DIED_HINT                                                                  \
 	"sandglass-proxy ended while the command ran: nothing was reached from then on; " \
 	"the next call has a new one"
+#define EGRESS_CLOSED_HINT                                                                  \
+	"the network is closed: --allow-host NAME opens a host, --allow-local PORT a port " \
+	"of this machine's loopback"
 #define EGRESS_MORE_HINT "other targets, of which no list is kept"
 
 /* "connect" and "dns". */

@@ -358,6 +358,13 @@ static void judge_egress(struct job *j)
 		(void)err_hint(&j->error, "%s", first->hint);
 }
 
+/* With the network closed nobody saw what the command looked for, only that it did. */
+static void note_closed(struct job *j)
+{
+	if ((flags_of(&j->out) & REPORT_NO_WAY) && j->status != 0)
+		egress_note_closed(&j->egress);
+}
+
 static void judge(struct job *j)
 {
 	const struct outcome *o = &j->out;
@@ -421,4 +428,5 @@ void job_judge(struct job *j)
 {
 	judge(j);
 	find_missed(j);
+	note_closed(j);
 }

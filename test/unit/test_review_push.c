@@ -174,8 +174,8 @@ static char *stream_of(const char *const *paths, size_t n, struct commit_paths *
 
 START_TEST(streams)
 {
-	static const char *const paths[] = {".git/hooks/x", "a",    "b/.GIT/c", "dir", "gone", "l",
-					    "q\"\n\\",      "s/ub", "via/x"};
+	static const char *const paths[] = {".", ".git/hooks/x", "a",    "b/.GIT/c", "dir", "gone",
+					    "l", "q\"\n\\",      "s/ub", "via/x"};
 	struct commit_paths p;
 
 	put_dir("src/dir");
