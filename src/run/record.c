@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -157,6 +158,33 @@ static int follow_policy(const struct job *j, struct err *e)
 	return audit_settings_put(&j->who, &s, e);
 }
 
+/* The command without values of its secrets; `argv` itself if there is none. NULL: no memory. */
+static char **hide_argv(const struct job *j, char **argv)
+{
+	size_t n = 0;
+
+	if (!j->censor || !argv)
+		return argv;
+	while (argv[n])
+		n++;
+	char **ret = calloc(n + 1, sizeof(*ret));
+	for (size_t i = 0; ret && i < n; i++) {
+		ret[i] = strdup(argv[i]);
+		if (ret[i])
+			(void)censor_blot(j->censor, ret[i], strlen(ret[i]));
+	}
+	return ret;
+}
+
+static void release_argv(char **hidden, char *const *argv)
+{
+	if (hidden == argv)
+		return;
+	for (size_t i = 0; hidden && hidden[i]; i++)
+		free(hidden[i]);
+	free(hidden);
+}
+
 int job_record(const struct job *j, struct err *e)
 {
 	static struct rows denied, flagged, read; /* too much for a stack */
@@ -183,7 +211,8 @@ int job_record(const struct job *j, struct err *e)
 		v[n].data = load;
 		v[n++].data_count = ARRAY_LEN(load);
 	}
-	char **argv = j->argv ? j->argv : j->req->argv;
+	char **given = j->argv ? j->argv : j->req->argv;
+	char **argv = hide_argv(j, given);
 	const struct audit_field start[] = {
 		{.key = "argv", .kind = AUDIT_ARGV, .argv = argv},
 		PATH("cwd", j->cwd[0] ? j->cwd : j->who.cwd),
@@ -218,5 +247,7 @@ int job_record(const struct job *j, struct err *e)
 	decide(j, &v[n]);
 	v[n].data = end;
 	v[n++].data_count = ARRAY_LEN(end);
-	return audit_append(&j->who, v, n, 0, e);
+	int rc = audit_append(&j->who, v, n, 0, e);
+	release_argv(argv, given);
+	return rc;
 }

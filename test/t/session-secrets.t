@@ -293,6 +293,13 @@ def said(box):
             "nor do `session logs`, the result and what is kept of it", shown)
     os.unlink(f"{box.p.src}/known")
     box.destroy(made)
+    # A value that is none of the caller's variables, as an argument.
+    filed = box.session(network=OPEN, secrets=[secret(name="filed", **{"from": "file:~/token"})])
+    box.exec(filed, f"test {box.filed} = none; : an-argument")
+    log = "\n".join(json.dumps(line) for line in box.audit() if line["event"] == "call.start").encode()
+    box.row(b"an-argument" in log and not holds(log, box.filed), "nor does the command in the audit log",
+            log[-1500:])
+    box.destroy(filed)
 
 
 def nowhere(box):
