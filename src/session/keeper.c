@@ -715,6 +715,14 @@ static int change_net(struct keeper *k, const struct keep_request *q, int base, 
 	return 0;
 }
 
+static void take_secrets(struct keeper *k, const struct peer *p, int *fd, int *values)
+{
+	struct err e = {0};
+	int rc = session_egress_secrets(&k->egress, fd, values, &e);
+
+	answer(k, p, KEEP_SECRETS, rc < 0 ? &e : NULL, &k->egress.values, k->egress.values >= 0, 0);
+}
+
 static void on_request(struct keeper *k, struct peer *p)
 {
 	struct keep_request q;
@@ -744,9 +752,7 @@ static void on_request(struct keeper *k, struct peer *p)
 		int rc = change_net(k, &q, fd, rules, &e);
 		answer(k, p, q.kind, rc < 0 ? &e : NULL, NULL, 0, 0);
 	} else if (q.kind == KEEP_SECRETS) {
-		int rc = session_egress_secrets(&k->egress, &fd, &rules, &e);
-		answer(k, p, q.kind, rc < 0 ? &e : NULL, &k->egress.values,
-		       k->egress.values >= 0 ? 1 : 0, 0);
+		take_secrets(k, p, &fd, &rules);
 	} else if (q.kind == KEEP_INIT) {
 		if (p->is_call && p->init < 0 && fd >= 0) {
 			p->init = fd;
