@@ -114,7 +114,8 @@ static void tell_kept(const char *id)
 /* The first letter of what was answered; 0 at the end of input, `?` for anything else. */
 static int answer(int tty)
 {
-	static const char question[] = "sandglass: apply all, look, pick, keep, drop? [a l p k d ?] ";
+	static const char question[] =
+		"sandglass: apply all, look, pick, keep, drop? [a l p k d ?] ";
 	static const char *const words[] = {"apply", "look", "pick", "keep", "drop"};
 	char line[64];
 

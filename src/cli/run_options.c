@@ -88,7 +88,7 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 	 .arg = "D",                                                                             \
 	 .none_ok = true,                                                                        \
 	 .min = 1,                                                                               \
-	 .help = "wall time (250ms 30s 5m 1h30m 1d none); default " wall},       \
+	 .help = "wall time (250ms 30s 5m 1h30m 1d none); default " wall},                       \
 		{.name = "grace",                                                                \
 		 .kind = OPT_DURATION,                                                           \
 		 .off = AT(grace_ms),                                                            \
@@ -116,7 +116,7 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 		 .help = "memory of all processes together; default three quarters of the RAM"}, \
 	{                                                                                        \
 		.name = "pids", .kind = OPT_NUM, .off = AT(pids), .arg = "N", .none_ok = true,   \
-		.max = 4194304, .help = "processes and threads; default " most                    \
+		.max = 4194304, .help = "processes and threads; default " most                   \
 	}
 
 #define OPTS_DISK                                                                                  \

@@ -329,8 +329,12 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 	case EGRESS_WHY_PROTOCOL:
 	case EGRESS_WHY_UNRESOLVED:
 	case EGRESS_WHY_UNREACHED:
-	case EGRESS_WHY_SECRET:
 	case EGRESS_WHYS:
+		return;
+	case EGRESS_WHY_SECRET:
+		(void)snprintf(ret, ERR_HINT_MAX,
+			       "a placeholder was where its secret may not go, or the answer "
+			       "to a request that was made said the secret back");
 		return;
 	case EGRESS_WHY_CERTIFICATE:
 		(void)snprintf(ret, ERR_HINT_MAX,

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -130,6 +131,44 @@ static void warn_hosts(struct set *s)
 	}
 }
 
+/* One host of a secret that nothing opens: then it goes nowhere. */
+static void warn_secret(struct set *s, size_t i, const char *text, const struct egress_set *all)
+{
+	const struct set_secret *one = &s->secrets[i];
+	struct host host = {.kind = HOST_NAME};
+	struct egress_rule rule;
+	struct err e = {0};
+
+	if (egress_rule_read(EGRESS_LIST_INSPECT, text, &rule, &e) < 0 || strchr(text, '*') ||
+	    rule.kind != EGRESS_NAME)
+		return;
+	memcpy(host.text, rule.host, sizeof(host.text));
+	if (!rule.port || egress_match_name(all, &host, rule.port).allow)
+		return;
+	(void)err_set(&e, ERR_CONFIG_INVALID, "`%s` of `%s`: nothing opens this host at port %u",
+		      text, one->v->rule.name, rule.port);
+	(void)err_hint(&e, "network.allow: [\"%s:%u\"], or the port that is meant in hosts",
+		       rule.host, rule.port);
+	findings_add(&s->findings, true, one->from->file, one->v->at, "secrets", &e);
+}
+
+static void warn_secrets(struct set *s)
+{
+	AUTO_EGRESS_SET all = {0};
+	struct err ignored = {0};
+
+	for (size_t i = 0; i < s->host_count; i++)
+		(void)!egress_set_add(&all, (enum egress_list)s->hosts[i].v->list,
+				      s->hosts[i].v->text, "", &ignored);
+	for (size_t i = 0; i < s->secret_count; i++) {
+		AUTO_FREE char *hosts = strdup(s->secrets[i].v->rule.hosts);
+		char *rest = NULL;
+		for (char *at = hosts ? strtok_r(hosts, " ", &rest) : NULL; at;
+		     at = strtok_r(NULL, " ", &rest))
+			warn_secret(s, i, at, &all);
+	}
+}
+
 /* Not there, or not to be opened: no answer, instead of the answer no. */
 static bool is_unreadable(const struct findings *f)
 {
@@ -171,6 +210,7 @@ int main_check(const struct policy_options *o, const char *file, char **env)
 	if (set_load(&s, &in, c.who.uid, file ? SET_ONLY_FILE : 0) == 0) {
 		warn_ignored(&s);
 		warn_hosts(&s);
+		warn_secrets(&s);
 	}
 	int status = answer(&s, o->json);
 	set_release(&s);

@@ -13,7 +13,7 @@
 #include "session/lease.h"
 
 #define CALL_SHOWN 8u /* of a call's id */
-#define TRIES 200u /* of 10 ms: what only reads is soon over */
+#define TRIES 200u    /* of 10 ms: what only reads is soon over */
 
 static const struct timespec pause_10ms = {.tv_nsec = 10000000};
 

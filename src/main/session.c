@@ -469,8 +469,8 @@ static int tell_destroyed(const struct session_caller *c, const struct picked *p
 		return 0;
 	if (!o->discard && !kept)
 		return 0;
-	(void)buf_str(&out, o->discard ? "sandglass: what it held is dropped"
-				       : "sandglass: kept in ");
+	(void)buf_str(&out,
+		      o->discard ? "sandglass: what it held is dropped" : "sandglass: kept in ");
 	if (!o->discard)
 		(void)term_escape(&out, path, strlen(path));
 	(void)buf_char(&out, '\n');

@@ -121,8 +121,8 @@ static void look_at_policy(const struct caller *who, struct findings *f)
 	e = (struct err){0};
 	if (policy_load(&policy, &req, &with, &src, &e) < 0) {
 		found->available = false;
-		(void)snprintf(found->why, sizeof(found->why),
-			       "with it nothing runs here: %.900s", e.msg);
+		(void)snprintf(found->why, sizeof(found->why), "with it nothing runs here: %.900s",
+			       e.msg);
 		(void)snprintf(found->mend, sizeof(found->mend),
 			       "correct the file%s%s; sandglass policy check names all mistakes",
 			       e.hint[0] ? "; " : "", e.hint);

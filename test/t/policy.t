@@ -779,6 +779,14 @@ def network(bench):
            and "anybody can put" in found.get("network.allow[4]", "")
            and "network.allow[0]" not in found and "network.deny[0]" not in found,
            f"{who}: policy check names broad patterns and ways to push", found)
+    secret = "{name: %s, from: 'env:A', hosts: [%s], header: 'X: {value}'}"
+    put(place, user_file(place), V + "network: {allow: ['a.example:8443', '*.b.example']}\nsecrets: ["
+        + secret % ("one", "a.example") + ", " + secret % ("two", "'a.example:8443', x.b.example")
+        + "]\n")
+    found = [f["message"] for f in bench.check()[1] if f["key"] == "secrets"]
+    tap.ok(found == ["`a.example` of `one`: nothing opens this host at port 443"],
+           f"{who}: policy check names a secret's host that nothing opens", found)
+    put(place, user_file(place), V)
     for option, value, says in (("--allow-host", "*", "would open every name"),
                                 ("--allow-host", "127.1:80", "127.0.0.1:80"),
                                 ("--deny-host", "https://a.b/x", "a path"),
