@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "config/layer_parts.h"
 #include "egress/limit.h"
+#include "egress/mirror.h"
 
 static void add_host(struct reader *r, const struct node *n, enum egress_list list,
 		     const char *text)
@@ -149,16 +150,42 @@ static void read_amount(struct reader *r, const struct node *n, unsigned int wha
 		reader_wrong(r, n, "an amount of this length", NULL);
 }
 
+/* `npm: URL` is the rule `npm URL`. */
+static void read_mirror(struct reader *r, const struct node *n, unsigned int manager)
+{
+	AUTO_BUF text = BUF_INIT(64u << 10);
+	struct err e = {0};
+
+	if (!reader_word(r, n))
+		return;
+	(void)buf_printf(&text, "%s %s", egress_managers[manager], n->text);
+	const char *line = arena_text(r->arena, buf_cstr(&text), text.n, &e);
+	if (text.failed || !line)
+		reader_wrong(r, n, "an address of this length", NULL);
+	else
+		add_host(r, n, EGRESS_LIST_MIRROR, line);
+}
+
+static const struct key mirror_keys[] = {
+	{.name = "apt", .read = read_mirror, .arg = MANAGER_APT},
+	{.name = "cargo", .read = read_mirror, .arg = MANAGER_CARGO},
+	{.name = "go", .read = read_mirror, .arg = MANAGER_GO},
+	{.name = "maven", .read = read_mirror, .arg = MANAGER_MAVEN},
+	{.name = "npm", .read = read_mirror, .arg = MANAGER_NPM},
+	{.name = "pip", .read = read_mirror, .arg = MANAGER_PIP},
+	{.name = NULL},
+};
+
 const struct key network_keys[] = {
 	{.name = "allow", .read = read_hosts, .arg = EGRESS_LIST_ALLOW},
 	{.name = "deny", .read = read_hosts, .arg = EGRESS_LIST_DENY},
 	{.name = "local", .read = read_hosts, .arg = EGRESS_LIST_LOCAL},
 	{.name = "inspect", .read = read_hosts, .arg = EGRESS_LIST_INSPECT},
 	{.name = "push", .read = read_hosts, .arg = EGRESS_LIST_PUSH},
-	{.name = "mirror", .later = "mirrors of registries"},
 	{.name = "bytes_up", .read = read_amount, .arg = EGRESS_LIMIT_UP},
 	{.name = "bytes_down", .read = read_amount, .arg = EGRESS_LIMIT_DOWN},
 	{.name = "rate", .read = read_amount, .arg = EGRESS_LIMIT_RATE},
 	{.name = "connections", .read = read_amount, .arg = EGRESS_LIMIT_CONNECTIONS},
+	{.name = "mirror", .sub = mirror_keys},
 	{.name = NULL},
 };

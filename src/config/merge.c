@@ -163,6 +163,22 @@ static void merge_env(const struct merge *m)
 	}
 }
 
+/* A manager has one mirror: the highest layer's. */
+static void merge_mirror(const struct merge *m, const struct layer_host *one)
+{
+	struct set *s = m->set;
+	size_t name = strcspn(one->text, " ") + 1;
+	size_t k = 0;
+
+	while (k < s->host_count && (s->hosts[k].v->list != EGRESS_LIST_MIRROR ||
+				     strncmp(s->hosts[k].v->text, one->text, name) != 0))
+		k++;
+	if (k < m->max_hosts)
+		s->hosts[k] = (struct set_host){.v = one, .from = m->layer};
+	if (k == s->host_count && k < m->max_hosts)
+		s->host_count++;
+}
+
 /*
  * A deny, an inspection and a limit count whoever says it (of limits the smallest); what opens
  * something, only from who is believed.
@@ -171,7 +187,8 @@ static void merge_hosts(const struct merge *m)
 {
 	static const char *const keys[EGRESS_LISTS] = {"network.deny",  "network.allow",
 						       "network.local", "network.inspect",
-						       "network.push",  "network"};
+						       "network.push",  "network.mirror",
+						       "network"};
 	const struct layer *l = m->layer;
 	struct set *s = m->set;
 
@@ -180,6 +197,8 @@ static void merge_hosts(const struct merge *m)
 		if (!l->trusted && one->list != EGRESS_LIST_DENY &&
 		    one->list != EGRESS_LIST_INSPECT && one->list != EGRESS_LIST_LIMIT)
 			ignore(m, keys[one->list], one->at, IGNORED_UNTRUSTED);
+		else if (one->list == EGRESS_LIST_MIRROR)
+			merge_mirror(m, one);
 		else if (s->host_count < m->max_hosts)
 			s->hosts[s->host_count++] = (struct set_host){.v = one, .from = l};
 	}

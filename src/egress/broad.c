@@ -235,7 +235,7 @@ enum egress_broad egress_rule_broad(const struct egress_rule *r, const char **re
 
 const char *egress_rule_push(const struct egress_rule *r)
 {
-	if (r->list != EGRESS_LIST_ALLOW || r->kind == EGRESS_LOOPBACK)
+	if (!egress_rule_opens(r) || r->kind == EGRESS_LOOPBACK)
 		return NULL;
 	if (r->port == 0)
 		return "every port, 22 among them";

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "egress/limit.h"
+#include "egress/mirror.h"
 #include "egress/set.h"
 
 static struct egress_verdict no(enum egress_reason reason, int rule)
@@ -64,6 +65,9 @@ static int find_denied_name(const struct egress_set *s, const struct host *h, ui
 		    egress_rule_has_port(&s->v[i].rule, port) &&
 		    egress_rule_has_name(&s->v[i].rule, h))
 			return (int)i;
+	for (size_t i = 0; i < s->n; i++)
+		if (egress_mirror_closes(&s->v[i].rule, h))
+			return (int)i;
 	return -1;
 }
 
@@ -104,7 +108,7 @@ struct egress_verdict egress_match_name(const struct egress_set *s, const struct
 		return no(EGRESS_WHY_DENIED, denied);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct egress_rule *r = &s->v[i].rule;
-		if (r->list != EGRESS_LIST_ALLOW || !egress_rule_has_name(r, host))
+		if (!egress_rule_opens(r) || !egress_rule_has_name(r, host))
 			continue;
 		if (egress_rule_has_port(r, port))
 			return yes(i, false);
@@ -138,8 +142,7 @@ static struct egress_verdict match_prefixes(const struct egress_set *s, const st
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct egress_rule *r = &s->v[i].rule;
-		if (r->list != EGRESS_LIST_ALLOW || !egress_rule_has_address(r, a) ||
-		    !opens(r, class))
+		if (!egress_rule_opens(r) || !egress_rule_has_address(r, a) || !opens(r, class))
 			continue;
 		if (egress_rule_has_port(r, port))
 			return yes(i, false);
@@ -201,7 +204,7 @@ struct egress_verdict egress_match_dns(const struct egress_set *s, const struct 
 		return no(EGRESS_WHY_DENIED, denied);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct egress_rule *r = &s->v[i].rule;
-		if (r->list != EGRESS_LIST_ALLOW || !egress_rule_has_name(r, host))
+		if (!egress_rule_opens(r) || !egress_rule_has_name(r, host))
 			continue;
 		if (r->port == 0)
 			return yes(i, false);
@@ -268,6 +271,19 @@ static void hint_address(const char *address, uint32_t port, char *ret)
 		hint_allow(address, port, ret);
 }
 
+static void hint_denied(const struct egress_set *s, int rule, char *ret)
+{
+	if (rule < 0 || (size_t)rule >= s->n)
+		return;
+	const struct egress_entry *by = &s->v[rule];
+	if (by->rule.list == EGRESS_LIST_MIRROR)
+		(void)snprintf(ret, ERR_HINT_MAX, "%s has its packages from %.400s here",
+			       egress_managers[by->rule.manager % EGRESS_MANAGERS],
+			       egress_mirror_url(by->text));
+	else
+		(void)snprintf(ret, ERR_HINT_MAX, "denied by %.400s", by->origin);
+}
+
 static void say_hint(const struct egress_set *s, enum egress_reason reason, int rule,
 		     const char *host, uint32_t port, const char *address, char *ret)
 {
@@ -282,8 +298,7 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 			hint_allow(host, port, ret);
 		return;
 	case EGRESS_WHY_DENIED:
-		if (rule >= 0 && (size_t)rule < s->n)
-			(void)snprintf(ret, ERR_HINT_MAX, "denied by %.400s", s->v[rule].origin);
+		hint_denied(s, rule, ret);
 		return;
 	case EGRESS_WHY_CLASS:
 		hint_address(address[0] ? address : host, port, ret);

@@ -22,7 +22,9 @@ struct asked {
 static bool is_about(const struct egress_rule *r, enum egress_list list, const struct host *host,
 		     uint16_t port)
 {
-	return r->list == list && egress_rule_has_port(r, port) && egress_rule_has_name(r, host);
+	bool in = list == EGRESS_LIST_ALLOW ? egress_rule_opens(r) : r->list == list;
+
+	return in && egress_rule_has_port(r, port) && egress_rule_has_name(r, host);
 }
 
 static bool inspects(const struct egress_rule *r)
@@ -36,6 +38,7 @@ static bool inspects(const struct egress_rule *r)
 		return egress_rule_is_partial(r);
 	case EGRESS_LIST_LOCAL:
 	case EGRESS_LIST_LIMIT:
+	case EGRESS_LIST_MIRROR:
 	case EGRESS_LISTS:
 		break;
 	}

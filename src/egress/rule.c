@@ -12,9 +12,10 @@
 #include "egress/condition.h"
 #include "egress/event.h"
 #include "egress/limit.h"
+#include "egress/mirror.h"
 
-const char *const egress_list_names[EGRESS_LISTS] = {"deny",    "allow", "local",
-						     "inspect", "push",  "limit"};
+const char *const egress_list_names[EGRESS_LISTS] = {"deny", "allow",  "local", "inspect",
+						     "push", "mirror", "limit"};
 
 /* What is being read: [p, p + n) is what is left of the text. */
 struct reading {
@@ -392,9 +393,11 @@ int egress_rule_read(enum egress_list list, const char *text, struct egress_rule
 		     struct err *e)
 {
 	char host[MAX_EGRESS_HOST_TEXT + 1];
-	size_t n = find_end(list, text);
+	size_t n = list == EGRESS_LIST_MIRROR ? 0 : find_end(list, text);
 	struct reading r = {.list = list, .text = host, .p = host, .n = n, .e = e};
 
+	if (list == EGRESS_LIST_MIRROR)
+		return egress_mirror_read(text, ret, e);
 	r.rule = (struct egress_rule){.list = (uint8_t)list,
 				      .port = list == EGRESS_LIST_DENY ? 0 : EGRESS_PORT_ALLOW};
 	if (n > MAX_EGRESS_HOST_TEXT || strlen(text) > MAX_EGRESS_RULE_TEXT)

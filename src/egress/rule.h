@@ -14,7 +14,7 @@
  *
  * A limit: its name and the amount, `bytes_up 64MiB`.
  * To inspect: a name as above. To push: git.example.com/team/app, one repository of a name;
- * `*` within a part of it.
+ * `*` within a part of it. Of a mirror: `npm http://HOST:PORT/PATH` (mirror.h).
  *
  * Without a port: 443 to allow, every port to deny. Names with `*` never match an address.
  */
@@ -38,6 +38,7 @@ enum egress_list {
 	EGRESS_LIST_LOCAL,
 	EGRESS_LIST_INSPECT, /* opens nothing */
 	EGRESS_LIST_PUSH,    /* opens nothing: what is open, git may write to */
+	EGRESS_LIST_MIRROR,  /* opens its one place, and closes public registries (mirror.h) */
 	EGRESS_LIST_LIMIT,   /* opens nothing: how much may go (limit.h) */
 	EGRESS_LISTS
 };
@@ -62,6 +63,7 @@ struct egress_rule {
 	uint8_t kind;    /* enum egress_rule_kind */
 	uint8_t bits;    /* EGRESS_PREFIX */
 	uint8_t limit;   /* EGRESS_AMOUNT: enum egress_limit */
+	uint8_t manager; /* EGRESS_LIST_MIRROR: enum egress_manager */
 	uint16_t port;   /* 0: every port */
 	uint64_t amount; /* EGRESS_AMOUNT: bytes, bytes a second, or connections */
 	struct address addr;
@@ -86,6 +88,11 @@ bool egress_rule_has_address(const struct egress_rule *r, const struct address *
 static inline bool egress_rule_is_partial(const struct egress_rule *r)
 {
 	return r->methods || r->paths[0];
+}
+/* It opens something: a name, or addresses. Loopback is opened by those of `local`, too. */
+static inline bool egress_rule_opens(const struct egress_rule *r)
+{
+	return r->list == EGRESS_LIST_ALLOW || r->list == EGRESS_LIST_MIRROR;
 }
 static inline bool egress_rule_has_port(const struct egress_rule *r, uint16_t port)
 {

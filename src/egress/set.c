@@ -48,7 +48,8 @@ size_t egress_set_locals(const struct egress_set *s, uint16_t ret[MAX_EGRESS_LOC
 
 bool egress_set_opens(const struct egress_set *s)
 {
-	return s->counts[EGRESS_LIST_ALLOW] || s->counts[EGRESS_LIST_LOCAL];
+	return s->counts[EGRESS_LIST_ALLOW] || s->counts[EGRESS_LIST_LOCAL] ||
+	       s->counts[EGRESS_LIST_MIRROR];
 }
 
 /* Different ports of the host's loopback, that of `more` among them. */

@@ -98,8 +98,12 @@ static void warn_host(struct set *s, const struct set_host *h, const char *what,
 	char key[KEY_TEXT];
 	struct err e = {0};
 
-	(void)snprintf(key, sizeof(key), "network.%s[%u]", egress_list_names[h->v->list],
-		       h->v->number);
+	if (h->v->list == EGRESS_LIST_MIRROR)
+		(void)snprintf(key, sizeof(key), "network.mirror.%.*s",
+			       (int)strcspn(h->v->text, " "), h->v->text);
+	else
+		(void)snprintf(key, sizeof(key), "network.%s[%u]", egress_list_names[h->v->list],
+			       h->v->number);
 	(void)err_set(&e, ERR_CONFIG_INVALID, "`%s`: %s", h->v->text, what);
 	(void)err_hint(&e, "%s", hint);
 	findings_add(&s->findings, true, h->from->file, h->v->at, key, &e);
@@ -120,10 +124,11 @@ static void warn_hosts(struct set *s)
 		AUTO_BUF push = BUF_INIT(512);
 		struct egress_rule rule;
 		struct err ignored = {0};
-		if (h->v->list != EGRESS_LIST_ALLOW ||
-		    egress_rule_read(EGRESS_LIST_ALLOW, h->v->text, &rule, &ignored) < 0)
+		if (egress_rule_read((enum egress_list)h->v->list, h->v->text, &rule, &ignored) <
+			    0 ||
+		    !egress_rule_opens(&rule))
 			continue;
-		if (hosts_say_broad(&rule, &broad))
+		if (rule.list == EGRESS_LIST_ALLOW && hosts_say_broad(&rule, &broad))
 			warn_host(s, h, buf_cstr(&broad), "name the hosts that are meant");
 		if (hosts_say_push(&all, &rule, &push))
 			warn_host(s, h, buf_cstr(&push),

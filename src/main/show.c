@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/json.h"
 #include "cli/verbs.h"
+#include "egress/mirror.h"
 #include "main/verbs.h"
 #include "policy/limits.h"
 #include "policy/resolve.h"
@@ -228,6 +229,15 @@ static void show_env(struct show *s, bool sets)
 	}
 }
 
+/* `npm: "http://…"`: the manager's name, then its URL. */
+static void show_mirror(struct show *s, const char *text)
+{
+	const char *url = egress_mirror_url(text);
+
+	(void)buf_printf(s->out, "%.*s: ", (int)(url - text) - 1, text);
+	put_quoted(s->out, url);
+}
+
 static void show_hosts(struct show *s)
 {
 	const struct set *set = s->set;
@@ -245,8 +255,10 @@ static void show_hosts(struct show *s)
 				(void)buf_printf(s->out, "  %s:\n", egress_list_names[list]);
 			any = true;
 			size_t begin = s->out->n;
-			(void)buf_str(s->out, "    - ");
-			if (list == EGRESS_LIST_LOCAL)
+			(void)buf_str(s->out, list == EGRESS_LIST_MIRROR ? "    " : "    - ");
+			if (list == EGRESS_LIST_MIRROR)
+				show_mirror(s, h->v->text);
+			else if (list == EGRESS_LIST_LOCAL)
 				(void)buf_str(s->out, h->v->text);
 			else
 				put_quoted(s->out, h->v->text);

@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "base/term.h"
+#include "policy/mirror.h"
 #include "policy/secret.h"
 
 #define NAME_TEXT 256
@@ -129,7 +130,7 @@ static int add_proxies(struct environment *env, const struct request *req, struc
 	bool opens = false;
 
 	for (size_t i = 0; i < req->egress.n; i++)
-		opens |= req->egress.v[i].rule.list == EGRESS_LIST_ALLOW &&
+		opens |= egress_rule_opens(&req->egress.v[i].rule) &&
 			 req->egress.v[i].rule.kind != EGRESS_LOOPBACK;
 	for (size_t i = 0; opens && i < ARRAY_LEN(names); i++)
 		if (set(env, names[i], PROXY_URL, e) < 0)
@@ -161,6 +162,22 @@ static int add_authorities(struct environment *env, const struct request *req, s
 	for (size_t i = 0; i < ARRAY_LEN(alone); i++)
 		if (set(env, alone[i], AUTHORITY_FILE, e) < 0)
 			return -1;
+	return 0;
+}
+
+/* What package managers read about their mirrors. */
+static int add_mirrors(struct environment *env, const struct request *req, struct err *e)
+{
+	char value[MIRROR_VALUE];
+
+	for (size_t i = 0; i < req->egress.n; i++) {
+		const char *name = NULL;
+		if (req->egress.v[i].rule.list != EGRESS_LIST_MIRROR)
+			continue;
+		for (size_t k = 0; (name = mirror_variable(&req->egress.v[i], k, value)); k++)
+			if (set(env, name, value, e) < 0)
+				return -1;
+	}
 	return 0;
 }
 
@@ -272,7 +289,8 @@ int environment_build(struct environment *env, const struct request *req, const 
 	if (req->mode != MODE_FULL_ACCESS && add_roots(env, who, e) < 0)
 		return -1;
 	if (req->mode != MODE_FULL_ACCESS &&
-	    (add_proxies(env, req, e) < 0 || add_authorities(env, req, e) < 0))
+	    (add_proxies(env, req, e) < 0 || add_authorities(env, req, e) < 0 ||
+	     add_mirrors(env, req, e) < 0))
 		return -1;
 	if (add_all_named(env, req, who, e) < 0)
 		return -1;

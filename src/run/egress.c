@@ -140,7 +140,7 @@ int egress_plan(const struct egress_set *set, struct plan_egress *ret, struct er
 		const struct egress_rule *r = &set->v[i].rule;
 		struct plan_prefix p = {.family = r->addr.family, .bits = r->bits};
 		bool known = false;
-		if (r->list != EGRESS_LIST_ALLOW || r->kind != EGRESS_PREFIX)
+		if (!egress_rule_opens(r) || r->kind != EGRESS_PREFIX)
 			continue;
 		memcpy(p.addr, r->addr.b, sizeof(p.addr));
 		for (unsigned int bit = p.bits; bit < 8 * sizeof(p.addr); bit++)

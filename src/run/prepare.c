@@ -25,6 +25,7 @@
 #include "policy/viewcache.h"
 #include "run/authority.h"
 #include "run/job.h"
+#include "run/mirror.h"
 #include "run/secretkeep.h"
 #include "run/session.h"
 #include "run/sockets.h"
@@ -483,14 +484,17 @@ static int decide_view(struct job *j, struct err *e)
 	if (job_is_rung(j))
 		return decide_rung(j, ids, e);
 	if (j->in) {
-		if (view_add_own(&j->view, ids, e) < 0 || decide_usual(j, ids, e) < 0 ||
-		    decide_grants(j, e) < 0 || decide_session_view(j, ids, e) < 0)
+		if (view_add_own(&j->view, ids, e) < 0 ||
+		    mirror_add_files(&j->view, &j->req->egress, e) < 0 ||
+		    decide_usual(j, ids, e) < 0 || decide_grants(j, e) < 0 ||
+		    decide_session_view(j, ids, e) < 0)
 			return -1;
 		if (j->req->mode == MODE_READ_ONLY)
 			j->plan.n.flags |= PLAN_READ_ONLY;
 		return 0;
 	}
-	if (view_add_own(&j->view, ids, e) < 0 || decide_usual(j, ids, e) < 0 ||
+	if (view_add_own(&j->view, ids, e) < 0 ||
+	    mirror_add_files(&j->view, &j->req->egress, e) < 0 || decide_usual(j, ids, e) < 0 ||
 	    decide_grants(j, e) < 0 || view_add_places(&j->view, j->req, &j->src, ids, e) < 0)
 		return -1;
 	if (j->req->mode == MODE_READ_ONLY)

@@ -55,7 +55,7 @@ static void ask(const struct egress_set *s, const char *line)
 	check_path(target, n);
 	struct egress_verdict v = egress_match_request(s, &h, 443, line, method, target, n);
 	FUZZ_CHECK(v.allow == (v.reason == EGRESS_WHY_RULE) && v.rule < (int)s->n);
-	FUZZ_CHECK(!v.allow || (v.rule >= 0 && s->v[v.rule].rule.list == EGRESS_LIST_ALLOW));
+	FUZZ_CHECK(!v.allow || (v.rule >= 0 && egress_rule_opens(&s->v[v.rule].rule)));
 	FUZZ_CHECK(!v.allow || egress_match_name(s, &h, 443).allow);
 	for (size_t i = 0; i < s->n; i++)
 		granted |= s->v[i].rule.list == EGRESS_LIST_PUSH;
@@ -67,7 +67,7 @@ static void ask(const struct egress_set *s, const char *line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char marks[EGRESS_LISTS + 1] = "-+=?^";
+	static const char marks[EGRESS_LISTS + 1] = "-+=?^~";
 	struct egress_set s = {0};
 	struct err e = {0};
 	char *text = fuzz_string(data, size);
