@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/nearest.h"
 #include "base/num.h"
 
 static const char *const host_keys[] = {"host", "target", "remote", "url", NULL};
@@ -48,6 +49,34 @@ static bool is_event(const char *event, const char *asked)
 	size_t n = strlen(asked);
 
 	return begins(event, asked) && (!event[n] || event[n] == '.' || (n && asked[n - 1] == '.'));
+}
+
+int filter_event(const char *asked, struct err *e)
+{
+	static const char *const events[] =
+		{"call.start",     "call.end",       "egress.allow",    "egress.deny",
+		 "session.create", "session.renew",  "session.pause",   "session.resume",
+		 "session.reset",  "session.expire", "session.destroy", "apply",
+		 "discard",        "push",           "policy.load",     "policy.change",
+		 "policy.trust",   "policy.untrust", "audit.torn",      "retention.sweep",
+		 "call",           "egress",         "session",         "policy",
+		 "audit",          "retention"};
+
+	for (size_t i = 0; i < ARRAY_LEN(events); i++)
+		if (is_event(events[i], asked))
+			return 0;
+	const char *near = nearest(asked, events, ARRAY_LEN(events));
+	(void)err_set(e, ERR_CONFIG_INVALID, "--event: `%.64s` is no event of the log", asked);
+	return near ? err_hint(e, "did you mean `%s`?", near)
+		    : err_hint(e, "sandglass-audit(1) lists them");
+}
+
+bool filter_begins_session(const struct record *r, const char *name)
+{
+	const char *its = json_string_value(json_object_get(r->data, "name"));
+
+	return r->event && r->session && strcmp(r->event, "session.create") == 0 && its &&
+	       strcmp(its, name) == 0;
 }
 
 static bool is_name(const struct filter *f, const char *text, const char *asked)

@@ -23,4 +23,10 @@ struct filter {
  */
 NODISCARD int filter_when(const char *text, int64_t now_ms, char ret[WHEN_TEXT], struct err *e);
 
+/* CONFIG_INVALID, with the nearest one, if it is no event of the log and no kind of events. */
+NODISCARD int filter_event(const char *asked, struct err *e);
+
+/* Whether the line is of the beginning of a session of that name. */
+bool filter_begins_session(const struct record *r, const char *name);
+
 bool filter_fits(const struct filter *f, const struct record *r);

@@ -138,7 +138,7 @@ const struct usage policy_untrust_usage = {
 const struct usage policy_explain_usage = {
 	.name = "explain",
 	.summary = "what would be decided about a host, and why",
-	.synopsis = (const char *const[]){"policy explain --host HOST[:PORT] [OPTION…]", NULL},
+	.synopsis = (const char *const[]){"policy explain --host HOST[:PORT]|URL [OPTION…]", NULL},
 	.about = "Says whether a command may connect to a host, by which rule and where that is\n"
 		 "from, by the code that decides when it does. Nothing is resolved.",
 	.status = "Exit status: 0, allowed; 1, denied; 2, it could not be done.",

@@ -188,19 +188,19 @@ static const char *const isolation_later[] = {NULL,        NULL,        LATER_TI
 		 .off = AT(deny_host),                                                          \
 		 .arg = "HOST",                                                                 \
 		 .help = "close it again, whatever opens it; without a port all of it"},        \
+		{.name = "allow-local",                                                         \
+		 .kind = OPT_LIST,                                                              \
+		 .off = AT(allow_local),                                                        \
+		 .arg = "PORT",                                                                 \
+		 .help = "open this port of the host's 127.0.0.1, same port"},                  \
 	{                                                                                       \
-		.name = "allow-local", .kind = OPT_LIST, .off = AT(allow_local), .arg = "PORT", \
-		.help = "open this port of the host's 127.0.0.1, same port"                     \
+		.name = "secret", .kind = OPT_LIST, .off = AT(secret), .arg = "NAME",           \
+		.help = "of the policy's secrets only those named so; all of them without this" \
 	}
 
-#define OPTS_NETWORK_LATER                                                                 \
-	{.name = "secret",                                                                 \
-	 .kind = OPT_LIST,                                                                 \
-	 .off = AT(secret),                                                                \
-	 .arg = "NAME",                                                                    \
-	 .help = "of the policy's secrets only those named so; all of them without this"}, \
-	{                                                                                  \
-		.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH                \
+#define OPTS_NETWORK_LATER                                                  \
+	{                                                                   \
+		.name = "publish", .kind = OPT_LIST, .later = LATER_PUBLISH \
 	}
 
 #define OF_SESSION(option)                                                                  \

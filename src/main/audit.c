@@ -22,6 +22,7 @@
 #include "chain/verify.h"
 #include "cli/audit_options.h"
 #include "cli/verbs.h"
+#include "main/session_parts.h"
 #include "main/verbs.h"
 #include "run/job.h"
 
@@ -39,8 +40,9 @@ struct audit {
 	struct filter filter;
 	struct chain_log log;
 	struct buf out;
-	uint64_t strange; /* lines that are none of the log's */
-	uint64_t given;   /* lines that fitted */
+	uint64_t strange;        /* lines that are none of the log's */
+	uint64_t given;          /* lines that fitted */
+	char session[UUID_TEXT]; /* the one that a name means */
 };
 
 static int flush(struct audit *a, size_t above, struct err *e)
@@ -131,6 +133,8 @@ static int query(struct audit *a, struct err *e)
 		(void)buf_printf(&a->out, "],\"not_of_the_log\":%" PRIu64 "}\n", a->strange);
 	if (flush(a, 0, e) < 0)
 		return -1;
+	if (!a->o->json && !a->given)
+		(void)fprintf(stderr, "sandglass: no line of the log fits\n");
 	return a->o->json ? 0 : tell_strange(a);
 }
 
@@ -283,6 +287,49 @@ static bool is_decision(const char *word)
 	return strcmp(word, "allow") == 0 || strcmp(word, "ask") == 0 || strcmp(word, "deny") == 0;
 }
 
+/* The newest session of that name in the log; it need not live any more. */
+static int find_in_log(struct audit *a, const char *name, struct err *e)
+{
+	AUTO_CHAIN_LOG log = CHAIN_LOG_NONE;
+	struct log_line l;
+	struct record r;
+	int rc = 0;
+
+	if (chain_log_open(&a->who, &log, e) < 0)
+		return -1;
+	while ((rc = chain_log_next(&log, &l, e)) > 0) {
+		struct err why = {0};
+		if (record_parse(l.p, l.n, &r, &why) < 0)
+			continue;
+		if (filter_begins_session(&r, name) && uuid_valid(r.session))
+			memcpy(a->session, r.session, UUID_TEXT);
+		record_release(&r);
+	}
+	return rc;
+}
+
+/* A session that lives, by whatever names it; else by its name of then, or the beginning of its id. */
+static int find_session(struct audit *a, const char *text, struct err *e)
+{
+	struct picked p;
+	struct err why = {0};
+	char shown[128];
+
+	int rc = session_pick(&a->who, text, &p, &why);
+	memcpy(a->session, rc == 0 ? p.id : "", rc == 0 ? UUID_TEXT : 1);
+	session_let_go(&p);
+	if (rc < 0 && text[0] != '@' && find_in_log(a, text, e) < 0)
+		return -1;
+	if (a->session[0])
+		a->filter.session = a->session;
+	if (a->session[0] || strspn(text, "0123456789abcdef-") == strlen(text))
+		return 0;
+	(void)err_set(e, ERR_NOT_FOUND, "--session: no session `%s` lives, or is in the log",
+		      term_escape_cut(shown, sizeof(shown), text, strlen(text)));
+	return err_hint(e,
+			"sandglass session list, or sandglass audit query --event session.create");
+}
+
 /* What the options say, checked. */
 static int set_filter(struct audit *a, struct err *e)
 {
@@ -299,6 +346,9 @@ static int set_filter(struct audit *a, struct err *e)
 				    .path = o->path,
 				    .tool = o->tool,
 				    .actor = o->actor};
+	if ((o->event && filter_event(o->event, e) < 0) ||
+	    (o->session && find_session(a, o->session, e) < 0))
+		return -1;
 	if ((o->since && filter_when(o->since, now, a->filter.since, e) < 0) ||
 	    (o->until && filter_when(o->until, now, a->filter.until, e) < 0))
 		return -1;

@@ -88,6 +88,8 @@ static int policy(int argc, char **argv)
 			      s->most == 0 ? "no argument"
 			      : s->least   ? "one file"
 					   : "at most one file");
+		if (u == &policy_explain_usage)
+			(void)err_hint(&e, "write --host %.200s", argv[1 + first]);
 		return cli_fail(&e, 2);
 	}
 	char *none[] = {NULL};

@@ -436,7 +436,7 @@ static int ask(struct push *p, struct err *e)
 	return says_no(p);
 }
 
-/* An answer is on the disk before anything follows from it. */
+/* An answer is on the disk before anything follows from it. Who approved is said of what was approved. */
 static int note(const struct push *p, const char *decision, const char *outcome, struct err *e)
 {
 	const struct session_record *r = &p->session.rec;
@@ -447,7 +447,9 @@ static int note(const struct push *p, const char *decision, const char *outcome,
 		{.key = "parent", .kind = AUDIT_WORD, .text = p->head.parent},
 		{.key = "tree", .kind = AUDIT_WORD, .text = p->made.tree},
 		{.key = "commit", .kind = AUDIT_WORD, .text = p->made.commit},
-		{.key = "approved_by", .kind = AUDIT_NAME, .text = p->who.email},
+		{.key = "approved_by",
+		 .kind = AUDIT_NAME,
+		 .text = strcmp(decision, "allow") == 0 ? p->who.email : NULL},
 		{.key = "outcome", .kind = AUDIT_WORD, .text = outcome},
 	};
 	const struct audit_event event = {.event = "push",

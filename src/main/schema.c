@@ -29,8 +29,8 @@ static int unknown(const char *name)
 	(void)err_set(&e, ERR_CONFIG_INVALID, "unknown schema `%s`",
 		      term_escape_cut(shown, sizeof(shown), name, strlen(name)));
 	const char *near = nearest(name, words, n);
-	(void)err_hint(&e, "%s`%s`", near ? "did you mean " : "there are `policy`, `result` and ",
-		       near ? near : "audit");
+	(void)err_hint(&e, "%s`%s`%s", near ? "did you mean " : "there are `policy`, `result` and ",
+		       near ? near : "audit", near ? "?" : "");
 	return cli_fail(&e, 2);
 }
 

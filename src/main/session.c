@@ -614,6 +614,14 @@ static int run_sub(size_t i, int argc, char **argv)
 	if (given < subs[i].least || given > subs[i].most) {
 		(void)err_set(&e, ERR_CONFIG_INVALID, "`session %s` takes %s", u->name,
 			      subs[i].takes);
+		if (given > subs[i].most && subs[i].most && argv[first + subs[i].most][0] == '-')
+			(void)err_hint(&e, "options come before the session");
+		else if (given && given < subs[i].least)
+			(void)err_hint(&e, "`sandglass session calls %.40s` lists them",
+				       argv[first]);
+		else if (subs[i].least)
+			(void)err_hint(&e, "`sandglass session list` has them; @last is the newest "
+					   "of this project");
 		return cli_fail(&e, 2);
 	}
 	char *operands[] = {given > 0 ? argv[first] : NULL, given > 1 ? argv[first + 1] : NULL};

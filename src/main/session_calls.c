@@ -19,6 +19,7 @@
 #include "base/term.h"
 #include "cli/verbs.h"
 #include "core/sys.h"
+#include "main/call_line.h"
 #include "main/session_parts.h"
 #include "run/keep.h"
 
@@ -117,7 +118,11 @@ static void put_call(const struct picked *p, const struct one_call *call, bool j
 					 p->rec.id, call->id);
 		return;
 	}
-	(void)buf_printf(out, "%s  %s\n", call->id, call->ended ? "ended" : "running");
+	AUTO_BUF result = BUF_INIT((size_t)1 << 30);
+	if (call->ended && session_add_file(p->dir, path, &result))
+		call_line(call->id, &result, out);
+	else
+		(void)buf_printf(out, "%s  %s\n", call->id, call->ended ? "ended" : "running");
 }
 
 int session_calls(const struct session_caller *c, const struct session_options *o, char **operands)

@@ -399,7 +399,6 @@ def query(log):
     rows = [
         (["--event", "call.end"], lambda line: line["event"] == "call.end"),
         (["--event", "call"], lambda line: line["event"].startswith("call.")),
-        (["--event", "cal"], lambda line: False),
         (["--session", call["session"][:8]], lambda line: line["session"] == call["session"]),
         (["--decision", "deny"], lambda line: line["decision"] == "deny"),
         (["--actor", call["actor"]], lambda line: True),
@@ -422,6 +421,10 @@ def query(log):
                got if not isinstance(got, list) else len(got))
     bad = log.audit("query", "--since", "yesterday")
     tap.ok(bad.status == 2 and "CONFIG_INVALID" in bad.err, f"query: no such time, {log.who}", bad)
+    bad = log.audit("query", "--event", "call.edn")
+    tap.ok(bad.status == 2 and "`call.end`" in bad.err, f"query: no such event, the nearest one, {log.who}", bad)
+    bad = [log.audit("query", "--session", name) for name in ("@last", "no-such")]
+    tap.ok(all(b.status == 2 and "NOT_FOUND" in b.err for b in bad), f"query: no such session, {log.who}", *bad)
     bad = log.audit("query", "--decision", "maybe")
     tap.ok(bad.status == 2 and "allow, ask or deny" in bad.err, f"query: no such decision, {log.who}", bad)
     shown = log.audit("query", "--event", "call.end")

@@ -66,6 +66,15 @@ class World:
                 found[path] = (mode, git(self.place, "cat-file", "blob", oid, cwd=self.remote))
         return found
 
+    def events(self):
+        """The lines of the log about pushes."""
+        top = f"{self.place.state}/audit"
+        lines = []
+        for name in sorted(n for n in os.listdir(top) if n.endswith(".jsonl")):
+            with open(f"{top}/{name}", encoding="utf-8") as handle:
+                lines += [json.loads(line) for line in handle]
+        return [line for line in lines if line["event"] == "push"]
+
     def policy(self, text):
         os.makedirs(f"{self.place.home}/.config/sandglass", exist_ok=True)
         for path in (f"{self.place.home}/.config", f"{self.place.home}/.config/sandglass"):
@@ -167,6 +176,9 @@ def refused(who):
     before = w.refs()
     status, seen, _, asked = w.push(answer="n")
     tap.ok(status == 1 and asked and "not confirmed" in seen, f"{name}: n is no", status, seen)
+    logged = w.events()[-1]
+    tap.ok((logged["decision"], logged["data"]["outcome"], logged["data"]["approved_by"]) ==
+           ("deny", "refused", None), f"{name}: and the log says that nobody approved it", logged)
     for branch in ("main", "MASTER", "release/1", "release/a/b"):
         status, seen, _, asked = w.push("--branch", branch)
         tap.ok(status == 2 and not asked and "POLICY_DENIED" in seen and "protected" in seen,
