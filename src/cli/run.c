@@ -177,6 +177,8 @@ static void tell_egress(const struct job *j, struct buf *ret)
 					   ? ": this host has no address for the name\n"
 					   : ": allowed, but this host cannot connect to it\n");
 	}
+	if (j->egress.closed)
+		(void)buf_printf(ret, "sandglass: hint: %s\n", EGRESS_CLOSED_HINT);
 	if (j->egress.died)
 		(void)buf_printf(ret, "sandglass: hint: %s\n", EGRESS_DIED_HINT);
 }

@@ -68,11 +68,10 @@ int egress_limit_find(const struct egress_set *s, enum egress_limit what)
 const char *egress_limit_help(enum egress_limit what)
 {
 	static const char *const help[EGRESS_LIMITS] = {
-		[EGRESS_LIMIT_UP] = "it is used up; a larger network.bytes_up is set",
-		[EGRESS_LIMIT_DOWN] = "it is used up; a larger network.bytes_down is set",
-		[EGRESS_LIMIT_RATE] = "a larger network.rate is set",
-		[EGRESS_LIMIT_CONNECTIONS] =
-			"close others first; a larger network.connections is set",
+		[EGRESS_LIMIT_UP] = "it is used up: network.bytes_up is set",
+		[EGRESS_LIMIT_DOWN] = "it is used up: network.bytes_down is set",
+		[EGRESS_LIMIT_RATE] = "network.rate is set",
+		[EGRESS_LIMIT_CONNECTIONS] = "close others first: network.connections is set",
 	};
 
 	return help[what];

@@ -29,7 +29,7 @@ NODISCARD int egress_limit_read(const char *text, struct egress_rule *ret, struc
 /* The entry with the smallest amount of that limit; -1: there is none. */
 int egress_limit_find(const struct egress_set *s, enum egress_limit what);
 
-/* What helps whom it stops, for a hint: "a larger network.bytes_up". */
+/* What helps whom it stops, for a hint, with who set it behind: "it is used up: network.bytes_up is set". */
 const char *egress_limit_help(enum egress_limit what);
 
 /*

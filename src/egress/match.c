@@ -330,7 +330,7 @@ static void say_hint(const struct egress_set *s, enum egress_reason reason, int 
 		return;
 	case EGRESS_WHY_LIMIT:
 		if (is_limit(s, reason, rule))
-			(void)snprintf(ret, ERR_HINT_MAX, "%s, by %.400s",
+			(void)snprintf(ret, ERR_HINT_MAX, "%s by %.400s; a larger one goes there",
 				       egress_limit_help((enum egress_limit)s->v[rule].rule.limit),
 				       s->v[rule].origin);
 		return;

@@ -13,16 +13,16 @@
 #include "base/sha256.h"
 
 #define SECRETS_MAGIC 0x53454c53u /* "SLES" */
-#define SECRETS_VERSION 1u
+#define SECRETS_VERSION 2u
 
 struct secrets_header {
 	uint32_t magic, version, total, count;
 	unsigned char sha256[SHA256_BYTES]; /* of all that follows */
 };
 
-/* Behind it the four texts, then `hosts` times a length and a text; none has a NUL. */
+/* Behind it the five texts, then `hosts` times a length and a text; none has a NUL. */
 struct secret_record {
-	uint32_t name, placeholder, field, value, plain, hosts;
+	uint32_t name, placeholder, field, value, raw, plain, hosts;
 };
 
 static void wipe(char *s)
@@ -38,6 +38,7 @@ static void release_one(struct egress_secret *s)
 	free(s->placeholder);
 	free(s->field);
 	wipe(s->value);
+	wipe(s->raw);
 	egress_set_release(&s->hosts);
 	*s = (struct egress_secret){.name = NULL};
 }
@@ -131,6 +132,18 @@ int egress_secrets_add(struct egress_secrets *s, const char *name, const char *p
 	return 0;
 }
 
+int egress_secrets_raw(struct egress_secrets *s, const char *raw, struct err *e)
+{
+	struct egress_secret *last = &s->v[s->n - 1];
+
+	if (strlen(raw) > MAX_SECRET_VALUE)
+		return err_set(e, ERR_CONFIG_INVALID, "secret `%.64s`: its value is too long",
+			       last->name);
+	wipe(last->raw);
+	last->raw = strdup(raw);
+	return last->raw ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
+}
+
 int egress_secrets_host(struct egress_secrets *s, const char *text, struct err *e)
 {
 	struct egress_secret *last = &s->v[s->n - 1];
@@ -147,6 +160,7 @@ static void put_one(struct buf *out, const struct egress_secret *s)
 				  .placeholder = (uint32_t)strlen(s->placeholder),
 				  .field = (uint32_t)strlen(s->field),
 				  .value = (uint32_t)strlen(s->value),
+				  .raw = s->raw ? (uint32_t)strlen(s->raw) : 0,
 				  .plain = s->plain,
 				  .hosts = (uint32_t)s->hosts.n};
 
@@ -155,6 +169,8 @@ static void put_one(struct buf *out, const struct egress_secret *s)
 	(void)buf_add(out, s->placeholder, r.placeholder);
 	(void)buf_add(out, s->field, r.field);
 	(void)buf_add(out, s->value, r.value);
+	if (r.raw)
+		(void)buf_add(out, s->raw, r.raw);
 	for (size_t i = 0; i < s->hosts.n; i++) {
 		uint32_t n = (uint32_t)strlen(s->hosts.v[i].text);
 		(void)buf_add(out, &n, sizeof(n));
@@ -244,6 +260,9 @@ static bool read_one(struct egress_secrets *s, struct cursor *c)
 	bool good =
 		take_text(c, r.value, MAX_SECRET_VALUE, value) &&
 		egress_secrets_add(s, name, placeholder, field, value, r.plain != 0, &ignored) == 0;
+	if (good && r.raw)
+		good = take_text(c, r.raw, MAX_SECRET_VALUE, value) &&
+		       egress_secrets_raw(s, value, &ignored) == 0;
 	explicit_bzero(value, sizeof(value));
 	return good && read_hosts(s, c, r.hosts);
 }

@@ -25,6 +25,7 @@ struct egress_secret {
 	char *placeholder;
 	char *field;             /* the header's name */
 	char *value;             /* what the whole header becomes */
+	char *raw;               /* the secret itself, to know it again; NULL: not told */
 	bool plain;              /* also over a connection that is not TLS */
 	struct egress_set hosts; /* EGRESS_LIST_INSPECT */
 };
@@ -46,6 +47,8 @@ struct egress_secrets {
 NODISCARD int egress_secrets_add(struct egress_secrets *s, const char *name,
 				 const char *placeholder, const char *field, const char *value,
 				 bool plain, struct err *e);
+/* What the last one's header was made of: no answer may say it back. Copies. */
+NODISCARD int egress_secrets_raw(struct egress_secrets *s, const char *raw, struct err *e);
 /* Appends a host, as network.inspect reads it, to the last one. */
 NODISCARD int egress_secrets_host(struct egress_secrets *s, const char *text, struct err *e);
 /* Wipes the values. */

@@ -213,7 +213,8 @@ static int change(const struct caller *who, struct picked *p, const struct sessi
 		return -1;
 	if (!p->kept && keep_connect(p->dir, &p->ctl, e) < 0)
 		return -1;
-	if (own_rules(p, &own, e) < 0 || know_secrets(who, p, &own, &more, e) < 0)
+	if (own_rules(p, &own, e) < 0 ||
+	    (egress_set_opens(&more) && know_secrets(who, p, &own, &more, e) < 0))
 		return -1;
 	AUTO_FD int base = egress_file(&own, e);
 	AUTO_FD int added = base < 0 ? -1 : egress_file(&more, e);

@@ -49,6 +49,9 @@ static bool add(struct echo *e, const char *p, size_t n)
 {
 	if (n < MIN_ECHO_BYTES)
 		return true;
+	for (unsigned int i = 0; i < e->n; i++)
+		if (e->v[i].n == n && memcmp(e->v[i].p, p, n) == 0)
+			return true; /* of the header's text and of the value itself */
 	if (e->n == MAX_ECHO_SPELLINGS)
 		return false;
 	char *copy = malloc(n);
@@ -115,12 +118,30 @@ static bool add_base64(struct echo *e, const char *p, size_t n, size_t offset)
 	return good && (!other || add(e, b.p + from, whole - from)) && wipe(&b);
 }
 
+/* As JSON may have it: a slash behind a backslash (RFC 8259, 7). */
+static bool add_json(struct echo *e, const char *p, size_t n)
+{
+	AUTO_BUF b = BUF_INIT(MAX_SPELLING);
+
+	if (!memchr(p, '/', n))
+		return true;
+	if (buf_reserve(&b, 2 * n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] == '/')
+			(void)buf_char(&b, '\\');
+		(void)buf_char(&b, p[i]);
+	}
+	return add(e, b.p, b.n) && wipe(&b);
+}
+
 static bool add_all(struct echo *e, const char *p, size_t n)
 {
 	if (n < MIN_ECHO_BYTES)
 		return true;
-	return add(e, p, n) && add_encoded(e, p, n, true) && add_encoded(e, p, n, false) &&
-	       add_base64(e, p, n, 0) && add_base64(e, p, n, 1) && add_base64(e, p, n, 2);
+	return add(e, p, n) && add_json(e, p, n) && add_encoded(e, p, n, true) &&
+	       add_encoded(e, p, n, false) && add_base64(e, p, n, 0) && add_base64(e, p, n, 1) &&
+	       add_base64(e, p, n, 2);
 }
 
 static int digit(char c)
@@ -164,6 +185,11 @@ bool echo_add(struct echo *e, const char *value)
 	const char *colon = plain.n ? memchr(plain.p, ':', plain.n) : NULL;
 	bool good = !colon || add_all(e, colon + 1, plain.n - (size_t)(colon + 1 - plain.p));
 	return wipe(&plain) && good;
+}
+
+bool echo_add_value(struct echo *e, const char *raw)
+{
+	return add_all(e, raw, strlen(raw));
 }
 
 bool echo_finds(const struct echo *e, const char *p, size_t n)

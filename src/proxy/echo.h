@@ -26,6 +26,8 @@ struct echo *echo_new(void);
  * `Basic`. False: no memory, or too many.
  */
 NODISCARD bool echo_add(struct echo *e, const char *value);
+/* The same of a value as it is, whatever is in it. */
+NODISCARD bool echo_add_value(struct echo *e, const char *raw);
 /* Wipes. */
 void echo_free(struct echo *e);
 

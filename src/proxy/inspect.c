@@ -292,12 +292,18 @@ bool inspect_secrets(struct conn *c, struct http_head *h, struct echo **ret, uin
 		*ret_used |= 1u << (s - c->px->secrets.v);
 		if (!*ret)
 			*ret = echo_new();
-		if (!*ret || !echo_add(*ret, s->value))
+		if (!*ret || !echo_add(*ret, s->value) || (s->raw && !echo_add_value(*ret, s->raw)))
 			return false;
 	}
-	/* The answer is looked through, which takes one that can be read. */
-	for (size_t i = 0; *ret && i < h->count; i++)
+	/*
+	 * The answer is looked through, which takes one that can be read, and whole: a unit that
+	 * no server knows is as if no range had been asked for (RFC 9110 14.2).
+	 */
+	for (size_t i = 0; *ret && i < h->count; i++) {
 		if (http_text_is(h->fields[i].name, "accept-encoding"))
 			h->fields[i].value = (struct http_text){"identity", 8};
+		else if (http_text_is(h->fields[i].name, "range"))
+			h->fields[i].value = (struct http_text){"none=0-0", 8};
+	}
 	return true;
 }

@@ -5,6 +5,7 @@
  * connections together pass no limit either. Of a connection that the rules allow its
  * beginning counts too; of one that they refuse nothing does.
  */
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -21,7 +22,7 @@ static bool is_set(const struct limits *l, enum egress_limit what)
 	return l->rule[what] >= 0;
 }
 
-/* Names are asked for beside all limits: no tunnel leads through our resolver. */
+/* What DNS inside asks for is answered by us; a name goes on only where it is dialled. */
 static bool is_limited(const struct conn *c)
 {
 	return c->how != EGRESS_BY_DNS;
@@ -145,11 +146,28 @@ static enum egress_limit find_full(const struct conn *c)
 	return EGRESS_LIMITS;
 }
 
+/* Where a pattern lets the sandbox choose it, a name says something to whose name server it goes. */
+static bool charge_name(const struct conn *c, const struct egress_verdict *v)
+{
+	struct limits *l = &c->px->limits;
+	const struct egress_rule *r = v->rule < 0 ? NULL : &c->px->set.v[v->rule].rule;
+	uint64_t n = strlen(c->host.text);
+
+	if (c->counted || v->local || !r || c->host.kind != HOST_NAME ||
+	    !is_set(l, EGRESS_LIMIT_UP) || (r->kind == EGRESS_NAME && !strchr(r->host, '*')))
+		return true;
+	uint64_t left = l->amount[EGRESS_LIMIT_UP] - l->spent->up;
+	l->spent->up += n < left ? n : left;
+	return n <= left;
+}
+
 bool limit_admit(struct conn *c, struct egress_verdict *v)
 {
 	struct limits *l = &c->px->limits;
 	enum egress_limit full = find_full(c);
 
+	if (full == EGRESS_LIMITS && !charge_name(c, v))
+		full = EGRESS_LIMIT_UP;
 	if (full == EGRESS_LIMITS)
 		full = charge(c);
 	if (full != EGRESS_LIMITS) {

@@ -97,6 +97,15 @@ static bool add_value(struct censor *c, const char *value)
 	return true;
 }
 
+/* So that of a value which begins with another one nothing is left. */
+static int longer_first(const void *a, const void *b)
+{
+	const struct needle *x = a;
+	const struct needle *y = b;
+
+	return (x->n < y->n) - (x->n > y->n);
+}
+
 int censor_new(const struct secret_values *v, struct censor **ret, struct err *e)
 {
 	struct censor *c = calloc(1, sizeof(*c));
@@ -109,6 +118,8 @@ int censor_new(const struct secret_values *v, struct censor **ret, struct err *e
 	if (!good || c->n == 0) {
 		censor_free(c);
 		c = NULL;
+	} else {
+		qsort(c->v, c->n, sizeof(*c->v), longer_first);
 	}
 	if (!good)
 		return err_set(e, ERR_INTERNAL, "out of memory");
@@ -162,6 +173,31 @@ static size_t open_end(const struct censor *c, const char *p, size_t n)
 	return most;
 }
 
+/*
+ * At least `keep` of the last bytes, more where something that is looked for begins before;
+ * but not without end, where one byte is repeated.
+ */
+static size_t uncut(const struct censor *c, const char *p, size_t n, size_t keep)
+{
+	for (size_t i = 0; i < c->n && keep <= 4 * c->v[0].n; i++) {
+		const struct needle *one = &c->v[i];
+		size_t from = n - keep < one->n ? 0 : n - keep - one->n + 1;
+		const char *at = memmem(p + from, n - from, one->p, one->n);
+		if (at && at < p + n - keep && at + one->n > p + n - keep) {
+			keep = n - (size_t)(at - p);
+			i = (size_t)-1; /* anew: one before it may reach in */
+		}
+	}
+	return keep;
+}
+
+static void wipe_held(struct censor_stream *s)
+{
+	if (s->held)
+		explicit_bzero(s->held, s->n);
+	free(s->held);
+}
+
 void censor_feed(struct censor_stream *s, const char *p, size_t n, censor_sink *sink, void *self)
 {
 	if (!s->c) {
@@ -175,15 +211,17 @@ void censor_feed(struct censor_stream *s, const char *p, size_t n, censor_sink *
 		memcpy(all, s->held, s->n);
 	memcpy(all + s->n, p, n);
 	n += s->n;
-	(void)censor_blot(s->c, all, n);
-	size_t keep = open_end(s->c, all, n);
+	/* Of what was found nothing is cut: a longer value may begin with a shorter one. */
+	size_t keep = uncut(s->c, all, n, open_end(s->c, all, n));
+	char *held = keep ? malloc(keep) : NULL;
+	if (held)
+		memcpy(held, all + n - keep, keep);
+	(void)censor_blot(s->c, all, n - keep);
 	if (n > keep)
 		sink(self, all, n - keep);
-	free(s->held);
-	s->held = keep ? malloc(keep) : NULL;
-	s->n = s->held ? keep : 0;
-	if (s->held)
-		memcpy(s->held, all + n - keep, keep);
+	wipe_held(s);
+	s->held = held;
+	s->n = held ? keep : 0;
 	explicit_bzero(all, n);
 	free(all);
 }
@@ -194,7 +232,36 @@ void censor_end(struct censor_stream *s, censor_sink *sink, void *self)
 		memset(s->held, '*', s->n);
 	if (s->n)
 		sink(self, s->held, s->n);
-	free(s->held);
+	wipe_held(s);
 	s->held = NULL;
 	s->n = 0;
+}
+
+char **censor_argv(const struct censor *c, char **argv)
+{
+	size_t n = 0;
+
+	if (!c || !argv)
+		return argv;
+	while (argv[n])
+		n++;
+	char **ret = calloc(n + 1, sizeof(*ret));
+	for (size_t i = 0; ret && i < n; i++) {
+		ret[i] = strdup(argv[i]);
+		if (!ret[i]) {
+			censor_release_argv(ret, argv);
+			return NULL;
+		}
+		(void)censor_blot(c, ret[i], strlen(ret[i]));
+	}
+	return ret;
+}
+
+void censor_release_argv(char **hidden, char *const *argv)
+{
+	if (hidden == argv)
+		return;
+	for (size_t i = 0; hidden && hidden[i]; i++)
+		free(hidden[i]);
+	free(hidden);
 }

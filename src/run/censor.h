@@ -24,6 +24,10 @@ void censor_free(struct censor *c);
 /* In place. Returns how many were found. */
 size_t censor_blot(const struct censor *c, char *p, size_t n);
 
+/* A command without the values: `argv` itself if there are none to look for. NULL: no memory. */
+char **censor_argv(const struct censor *c, char **argv);
+void censor_release_argv(char **hidden, char *const *argv);
+
 /* Gets what may be seen. */
 typedef void censor_sink(void *self, const char *p, size_t n);
 

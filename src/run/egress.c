@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -375,15 +374,6 @@ void egress_note(struct egress *g, const struct egress_event *v)
 	case EGRESS_EVENT_KINDS:
 		break;
 	}
-}
-
-void egress_note_closed(struct egress *g)
-{
-	struct egress_row row = {.op = EGRESS_CONNECT, .reason = EGRESS_WHY_DEFAULT, .count = 1};
-
-	(void)snprintf(row.said.rule, sizeof(row.said.rule), "network.default");
-	(void)snprintf(row.said.hint, sizeof(row.said.hint), "%s", EGRESS_CLOSED_HINT);
-	count(&g->denied, &row);
 }
 
 static void take_authority(struct egress *g, const struct egress_ca *ca)

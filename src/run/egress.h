@@ -49,6 +49,7 @@ struct egress {
 	uint64_t ready_ms;  /* when it should listen; LIMIT_NONE: it does */
 	bool over;          /* the call has ended: its end is none too early */
 	bool died;          /* it ended before the call */
+	bool closed;        /* no rule, and something was looked for all the same */
 	struct err failure; /* ERR_NONE: none */
 	uint64_t up, down;  /* bytes out of and into the sandbox */
 	struct egress_rows denied, allowed;
@@ -99,8 +100,6 @@ NODISCARD int egress_order(struct egress *g, const struct egress_order *o,
 bool egress_step(struct egress *g);
 /* An event of a proxy that is not the call's own. */
 void egress_note(struct egress *g, const struct egress_event *v);
-/* Without any rule about the network: something was looked for all the same. */
-void egress_note_closed(struct egress *g);
 /* It has not listened in time, or has failed: g->failure says why. `now` as clock_mono_ms(). */
 bool egress_has_failed(struct egress *g, uint64_t now_ms);
 

@@ -362,7 +362,7 @@ static void judge_egress(struct job *j)
 static void note_closed(struct job *j)
 {
 	if ((flags_of(&j->out) & REPORT_NO_WAY) && j->status != 0)
-		egress_note_closed(&j->egress);
+		j->egress.closed = true;
 }
 
 static void judge(struct job *j)

@@ -17,7 +17,7 @@
 #include "egress/event.h"
 #include "launch/launch.h"
 
-#define KEEP_VERSION 3u
+#define KEEP_VERSION 4u
 /* Pid and network namespace, user namespace, tree, authority: those that there are. */
 #define KEEP_FDS 5
 

@@ -308,6 +308,7 @@ struct reading {
 	const char *work;
 	struct nameset *candidates; /* those that are there get value 1 */
 	struct nameset *names;      /* or NULL: what looks like a secret is put there */
+	struct nameset *also;       /* and what is in here; NULL: nothing */
 };
 
 static bool take_entry(void *self, const struct gitindex_entry *e)
@@ -330,7 +331,8 @@ static bool take_entry(void *self, const struct gitindex_entry *e)
 	while (above > path.p && above[-1] != '/')
 		above--;
 	(void)snprintf(parent, sizeof(parent), "%.*s", (int)(last - above), above);
-	if (mask_name(parent, name) != MASK_NAME_NONE)
+	if (mask_name(parent, name) != MASK_NAME_NONE ||
+	    (r->also && nameset_get(r->also, buf_cstr(&path), NULL)))
 		(void)nameset_put(r->names, buf_cstr(&path), 1);
 	return true;
 }
@@ -441,7 +443,7 @@ void masked_tracked(struct guard *g, struct nameset *candidates, const struct na
 
 #define TRACKED_NOW                                                                         \
 	"git tracks it now, with what it reads as inside: a commit on the host would hold " \
-	"its real content; git rm --cached ends that"
+	"its real content; git rm --cached -f ends that"
 
 void masked_note_index(struct guard *g)
 {
@@ -449,7 +451,7 @@ void masked_note_index(struct guard *g)
 		const struct guard_repo *repo = &g->repos[i];
 		struct nameset old = {.n = 0};
 		struct nameset now = {.n = 0};
-		struct reading r = {.work = repo->work, .names = &old};
+		struct reading r = {.work = repo->work, .names = &old, .also = &g->masks.at};
 		struct stat st;
 		AUTO_FD int fd = guard_open_index(repo, &st);
 		if (fd < 0)

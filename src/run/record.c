@@ -158,33 +158,6 @@ static int follow_policy(const struct job *j, struct err *e)
 	return audit_settings_put(&j->who, &s, e);
 }
 
-/* The command without values of its secrets; `argv` itself if there is none. NULL: no memory. */
-static char **hide_argv(const struct job *j, char **argv)
-{
-	size_t n = 0;
-
-	if (!j->censor || !argv)
-		return argv;
-	while (argv[n])
-		n++;
-	char **ret = calloc(n + 1, sizeof(*ret));
-	for (size_t i = 0; ret && i < n; i++) {
-		ret[i] = strdup(argv[i]);
-		if (ret[i])
-			(void)censor_blot(j->censor, ret[i], strlen(ret[i]));
-	}
-	return ret;
-}
-
-static void release_argv(char **hidden, char *const *argv)
-{
-	if (hidden == argv)
-		return;
-	for (size_t i = 0; hidden && hidden[i]; i++)
-		free(hidden[i]);
-	free(hidden);
-}
-
 int job_record(const struct job *j, struct err *e)
 {
 	static struct rows denied, flagged, read; /* too much for a stack */
@@ -212,7 +185,7 @@ int job_record(const struct job *j, struct err *e)
 		v[n++].data_count = ARRAY_LEN(load);
 	}
 	char **given = j->argv ? j->argv : j->req->argv;
-	char **argv = hide_argv(j, given);
+	char **argv = censor_argv(j->censor, given);
 	const struct audit_field start[] = {
 		{.key = "argv", .kind = AUDIT_ARGV, .argv = argv},
 		PATH("cwd", j->cwd[0] ? j->cwd : j->who.cwd),
@@ -248,6 +221,6 @@ int job_record(const struct job *j, struct err *e)
 	v[n].data = end;
 	v[n++].data_count = ARRAY_LEN(end);
 	int rc = audit_append(&j->who, v, n, 0, e);
-	release_argv(argv, given);
+	censor_release_argv(argv, given);
 	return rc;
 }

@@ -284,13 +284,19 @@ static void write_egress_denials(const struct job *j, struct json *o)
 		json_kv_uint(o, "count", d->v[i].count);
 		json_obj_end(o);
 	}
-	if (!d->more && !j->egress.died)
+	if (!d->more && !j->egress.died && !j->egress.closed)
 		return;
 	json_obj_begin(o);
 	json_kv_str(o, "op", "connect");
 	json_kv_null(o, "target");
-	json_kv_str(o, "rule", j->egress.died ? "network.proxy" : "network");
-	json_kv_str(o, "hint", j->egress.died ? EGRESS_DIED_HINT : EGRESS_MORE_HINT);
+	json_kv_str(o, "rule",
+		    j->egress.closed ? "network.default"
+		    : j->egress.died ? "network.proxy"
+				     : "network");
+	json_kv_str(o, "hint",
+		    j->egress.closed ? EGRESS_CLOSED_HINT
+		    : j->egress.died ? EGRESS_DIED_HINT
+				     : EGRESS_MORE_HINT);
 	json_kv_str(o, "kind", "terminal");
 	json_kv_uint(o, "count", d->more ? d->more : 1);
 	json_obj_end(o);
@@ -469,6 +475,17 @@ static void write_stream(const struct job *j, size_t which, struct json *o)
 		     j->log[which].open ? job_session_log_name(j, which, file) : NULL, o);
 }
 
+static void write_argv(const struct job *j, struct json *o)
+{
+	char **shown = censor_argv(j->censor, j->argv);
+
+	json_arr_begin(o);
+	for (size_t i = 0; shown && shown[i]; i++)
+		json_text(o, shown[i], strlen(shown[i]));
+	json_arr_end(o);
+	censor_release_argv(shown, j->argv);
+}
+
 int result_write(const struct job *j, struct buf *out, struct err *e)
 {
 	struct json o = JSON_INIT(out);
@@ -481,10 +498,7 @@ int result_write(const struct job *j, struct buf *out, struct err *e)
 	json_kv_str(&o, "call", j->call);
 	json_kv_null(&o, "tool");
 	json_key(&o, "argv");
-	json_arr_begin(&o);
-	for (size_t i = 0; i < j->argc; i++)
-		json_text(&o, j->argv[i], strlen(j->argv[i]));
-	json_arr_end(&o);
+	write_argv(j, &o);
 	bool none = j->req->mode == MODE_FULL_ACCESS || !job_agent_root(j)[0];
 	json_key(&o, "agent_root");
 	if (none)

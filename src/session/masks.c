@@ -222,6 +222,22 @@ const char *masks_missing(const struct buf *kept, const char *list, size_t n)
 	return found;
 }
 
+/* Where its name begins as the innermost work tree around it has it. */
+static const char *in_work_tree(const struct session_record *rec, const char *path)
+{
+	AUTO_BUF git = BUF_INIT(2 * PATH_TEXT);
+	struct stat st;
+
+	for (size_t n = strlen(path); n > 0; n--) {
+		buf_clear(&git);
+		if (path[n] == '/' &&
+		    buf_printf(&git, "%s/%.*s/.git", rec->source, (int)n, path) == 0 &&
+		    lstat(buf_cstr(&git), &st) == 0)
+			return path + n + 1;
+	}
+	return path;
+}
+
 void masks_tell_git(int dir, const struct session_record *rec, const char *list, size_t n)
 {
 	static const char *const ways[] = {"root/home/.config", "root/home/.config/git"};
@@ -230,7 +246,7 @@ void masks_tell_git(int dir, const struct session_record *rec, const char *list,
 	struct stat st;
 
 	for (size_t at = 0; at < n; at += strlen(list + at) + 1)
-		gitid_put_ignored(list + at + 1, &text);
+		gitid_put_ignored(in_work_tree(rec, list + at + 1), &text);
 	for (size_t i = 0; i < ARRAY_LEN(ways) && text.n; i++) {
 		AUTO_FD int up = sys_openat2(dir, i ? ways[0] : "root/home",
 					     O_RDONLY | O_DIRECTORY | O_CLOEXEC, BENEATH);

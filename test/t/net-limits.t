@@ -307,6 +307,25 @@ def rss_of(p):
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def chosen():
+    """A name that a pattern lets the sandbox choose goes to a name server: it is sent, too."""
+    p = box.Proxy(("allow", f"*.wild.test:{PORT}"), ("allow", f"one.test:{PORT}"),
+                  ("limit", f"bytes_up {2 * len('a.wild.test')}"), redirect_ports=(PORT,))
+    got = []
+    for name in ("one.test", "a.wild.test", "b.wild.test", "a.wild.test"):
+        try:
+            s = socket.create_connection((box.resolve(p, name)[1][0], PORT), 10)
+            s.settimeout(10)
+            s.shutdown(socket.SHUT_WR)
+            got.append(len(s.recv(1)) == 0)
+            s.close()
+        except OSError:
+            got.append(False)
+    event = p.wait(lambda e: e["kind"] == "deny" and e["reason"] == "limit")
+    tap.ok(got == [True, True, True, False] and event, "chosen: names count where a pattern allows them", got, event)
+    p.stop()
+
+
 def rate():
     p = proxy("rate 256KiB")
     s = by_connect(p)
@@ -387,7 +406,7 @@ def main():
                "web": box.Server(web, port=PORT + 1), "tls": tls_server(certs)}
     for name, function, *args in (("each", each_limit, servers), ("absolute", absolute, servers),
                                   ("inspected", inspected, certs, servers), ("together", together, servers),
-                                  ("rate", rate), ("killed", killed)):
+                                  ("chosen", chosen), ("rate", rate), ("killed", killed)):
         tap.attempt(name, function, *args)
     return tap.done()
 

@@ -503,7 +503,7 @@ def limited(box):
             said[2] == ["network.bytes_up 300000"], "run: twice is too much, and the result says so",
             twice)
     hint = json.loads(twice.out)["denials"][0]["hint"]
-    box.row("larger network.bytes_up" in hint and "limits.yaml:2" in hint,
+    box.row("network.bytes_up is set by" in hint and "limits.yaml:2" in hint,
             "with what would help, and where", hint)
     name = box.session(*options)
     shown = [row["rule"] for row in box.p.show(name)["network"] if row["list"] == "limit"]

@@ -536,6 +536,11 @@ def secrets(who):
                 late = p.exec(s, "cat .env.new; echo ran")
                 tap.ok(late.out == "ran\n", f"one that came later too, {who.name}", late)
                 under_way(p, s)
+                p.sh("git init -q nest; cd nest; echo g >g; git add g; git commit -qm n")
+                p.write(f"{p.src}/nest/.env")
+                added = p.exec(s, "cd nest; echo n >new; git add -A; git ls-files; git check-ignore .env")
+                tap.ok(added.out == "g\nnew\n.env\n",
+                       f"git in a repository of the project's ignores what is masked there, {who.name}", added)
         finally:
             p.close()
 

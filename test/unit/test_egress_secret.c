@@ -18,6 +18,7 @@ static void fill(struct egress_secrets *s)
 	CK_WORKS(egress_secrets_add(s, "one", PLACEHOLDER, "Authorization", "Bearer hidden", false,
 				    &e),
 		 e);
+	CK_WORKS(egress_secrets_raw(s, "hidden", &e), e);
 	CK_WORKS(egress_secrets_host(s, "api.example.com", &e), e);
 	CK_WORKS(egress_secrets_host(s, "*.below.example.com:8443", &e), e);
 	CK_WORKS(egress_secrets_add(s, "two", "sandglass-secret-two-fedcba", "X-Key", "k", true,
@@ -172,6 +173,8 @@ START_TEST(coded)
 	CK_WORKS(egress_secrets_decode(out.p, out.n, &back, &e), e);
 	ck_assert_uint_eq(back.n, 2);
 	ck_assert_str_eq(back.v[0].value, "Bearer hidden");
+	ck_assert_str_eq(back.v[0].raw, "hidden");
+	ck_assert_ptr_null(back.v[1].raw);
 	ck_assert_uint_eq(back.v[0].hosts.n, 2);
 	ck_assert(back.v[1].plain && !back.v[0].plain);
 	egress_secrets_release(&back);

@@ -69,16 +69,33 @@ START_TEST(spellings)
 }
 END_TEST
 
+/* Whatever the header's text has around it, and as JSON writes a slash. */
+START_TEST(values)
+{
+	struct echo *e = echo_new();
+
+	ck_assert(echo_add(e, "sid=" VALUE "; path=x"));
+	ck_assert(!echo_finds(e, VALUE "\"", strlen(VALUE) + 1)); /* the control */
+	ck_assert(echo_add_value(e, VALUE) && echo_add_value(e, "with blank/and slash"));
+	ck_assert(echo_finds(e, VALUE "\"", strlen(VALUE) + 1));
+	ck_assert(echo_finds(e, "with blank\\/and slash", 21));
+	ck_assert(!echo_finds(e, "with blank\\and slash", 20));
+	echo_free(e);
+}
+END_TEST
+
 START_TEST(bounds)
 {
 	struct echo *e = echo_new();
+	char text[64];
 	unsigned int added = 0;
 
 	/* What is too short is not looked for. */
 	ck_assert(echo_add(e, "Bear"));
 	ck_assert(!echo_finds(e, "Bear", 4));
-	while (added < MAX_ECHO_SPELLINGS && echo_add(e, VALUE))
-		added++;
+	do {
+		(void)snprintf(text, sizeof(text), "%s%u", VALUE, added);
+	} while (added++ < MAX_ECHO_SPELLINGS && echo_add(e, text) && echo_add(e, text));
 	ck_assert(added >= 8 && added < MAX_ECHO_SPELLINGS);
 	echo_free(e);
 	echo_free(NULL);
@@ -92,6 +109,7 @@ int main(void)
 
 	suite_add_tcase(suite, tc);
 	tcase_add_test(tc, spellings);
+	tcase_add_test(tc, values);
 	tcase_add_test(tc, bounds);
 	return suite_run(suite);
 }

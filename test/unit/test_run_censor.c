@@ -133,6 +133,49 @@ START_TEST(others_pass)
 }
 END_TEST
 
+/* A value that another one begins with is not all that is taken out of that one. */
+START_TEST(beginnings)
+{
+	static const char *const values[] = {"abcdefgh", "abcdefgh-and-more", "bcdefghi"};
+	static const char text[] = "x abcdefgh-and-more abcdefgh abcdefgh-and-mor abcdefghi y";
+	static const char seen[] = "x ***************** ******** ********-and-mor *********";
+	struct censor *c = make(values, ARRAY_LEN(values));
+
+	for (size_t at = 0; at < strlen(text); at++) {
+		struct censor_stream s = {.c = c};
+		AUTO_BUF out = BUF_INIT(128);
+		censor_feed(&s, text, at, take, &out);
+		censor_feed(&s, text + at, strlen(text) - at, take, &out);
+		censor_end(&s, take, &out);
+		ck_assert_mem_eq(buf_cstr(&out), seen, 46);
+		ck_assert_ptr_null(strstr(buf_cstr(&out), "-and-more"));
+		ck_assert_uint_eq(out.n, strlen(text));
+	}
+	censor_free(c);
+}
+END_TEST
+
+/* One byte again and again is held back no longer than anything else. */
+START_TEST(repeated)
+{
+	static const char *const values[] = {"aaaaaaaaaaaa"};
+	struct censor *c = make(values, 1);
+	struct censor_stream s = {.c = c};
+	AUTO_BUF out = BUF_INIT(1 << 20);
+	char block[1000];
+
+	memset(block, 'a', sizeof(block));
+	for (int i = 0; i < 100; i++) {
+		censor_feed(&s, block, sizeof(block), take, &out);
+		ck_assert_uint_lt(s.n, 100);
+	}
+	censor_end(&s, take, &out);
+	ck_assert_uint_eq(out.n, 100000);
+	ck_assert_uint_lt(strspn(buf_cstr(&out) + strcspn(buf_cstr(&out), "a"), "a"), 12);
+	censor_free(c);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("run censor");
@@ -141,6 +184,8 @@ int main(void)
 	tcase_add_test(c, in_pieces);
 	tcase_add_test(c, cut_off);
 	tcase_add_test(c, others_pass);
+	tcase_add_test(c, beginnings);
+	tcase_add_test(c, repeated);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

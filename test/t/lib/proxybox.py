@@ -29,11 +29,11 @@ HOSTS = {PUBLIC: ["one.test", "two.test", "a.wild.test", "b.wild.test", "denied.
          "10.9.8.7": ["private.test"], "169.254.169.254": ["metadata.test"],
          "127.0.0.1": ["rebound.test"]}
 KINDS = {"dns_udp": 0, "dns_tcp": 1, "http": 2, "socks": 3, "redirect4": 4, "redirect6": 5, "local": 6}
-EVENTS = ["ready", "allow", "deny", "fail", "close", "request", "bytes", "more", "done", "died"]
+EVENTS = ["ready", "allow", "deny", "fail", "close", "request", "secret", "bytes", "more", "done", "died"]
 HOWS = ["dns", "redirect", "http", "connect", "socks", "local"]
 REASONS = ["rule", "default", "port", "denied", "class", "loopback", "host", "synthetic", "sni", "ech",
            "authority", "malformed", "protocol", "limit", "unresolved", "unreached", "method", "path", "push",
-           "certificate", "tls", "secret", "ambiguous"]
+           "certificate", "tls", "secret", "ambiguous", "unseen"]
 CA = struct.Struct("=II2048s")
 EVENT = struct.Struct("=IIIiIIQQ256s46s16s256s2xIII4x")
 
