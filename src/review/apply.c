@@ -17,6 +17,7 @@
 #include "review/applied.h"
 #include "review/merge.h"
 #include "review/stage.h"
+#include "review/unseen.h"
 
 bool apply_is_conflict(const struct apply *a, size_t i)
 {
@@ -164,7 +165,7 @@ static int find_commits(struct apply *a, struct err *e)
 				      a->commits.v[i].name);
 			return err_hint(e, "nothing was changed; apply paths, without commits");
 		}
-	return 0;
+	return unseen_check_masked(&a->review, &a->changes, &a->commits, a->session, e);
 }
 
 int apply_session(struct apply *a, struct err *e)

@@ -15,7 +15,9 @@
 #include "base/base.h"
 #include "base/sha1.h"
 #include "base/sha256.h"
+#include "base/term.h"
 #include "review/beneath.h"
+#include "review/layer.h"
 
 #define SHA1_TEXT 40
 #define GITLINK "160000"
@@ -183,13 +185,19 @@ static bool take_entry(const char *text, char mode[7], char oid[COMMITS_OID])
 	       strlen(before) == strlen(oid);
 }
 
-static int judge(const struct view *v, const char *text, size_t n, struct err *e)
+/* A path that a branch has other than before; oid "": it has nothing there. */
+typedef int entry_item(void *self, const char *ref, const char *path, const char *oid, bool is_256,
+		       struct err *e);
+
+/* Submodules are left out. What `item` returns ends it, if it is not 0. */
+static int each_entry(const char *text, size_t n, entry_item *item, void *self, struct err *e)
 {
 	const char *ref = "";
 	char mode[7];
 	char oid[COMMITS_OID];
+	int rc = 0;
 
-	for (const char *p = text; p < text + n; p += strlen(p) + 1) {
+	for (const char *p = text; p < text + n && rc == 0; p += strlen(p) + 1) {
 		if (strncmp(p, "ref ", 4) == 0) {
 			ref = p + 4;
 			continue;
@@ -202,11 +210,34 @@ static int judge(const struct view *v, const char *text, size_t n, struct err *e
 		bool is_256 = strlen(oid) > SHA1_TEXT;
 		if (strspn(oid, "0") == strlen(oid))
 			oid[0] = '\0';
-		if (strcmp(mode, GITLINK) != 0 && !is_shown(v, path, oid, is_256) &&
-		    add(v->u, ref, path, e) < 0)
-			return -1;
+		if (strcmp(mode, GITLINK) != 0)
+			rc = item(self, ref, path, oid, is_256, e);
 	}
-	return 0;
+	return rc;
+}
+
+static int judge(void *self, const char *ref, const char *path, const char *oid, bool is_256,
+		 struct err *e)
+{
+	const struct view *v = self;
+
+	return is_shown(v, path, oid, is_256) ? 0 : add(v->u, ref, path, e);
+}
+
+static int refuse_masked(void *self, const char *ref, const char *path, const char *oid,
+			 bool is_256, struct err *e)
+{
+	const struct view *v = self;
+	char shown[2 * ERR_MSG_MAX];
+
+	(void)is_256;
+	if (!oid[0] || !layer_masked(v->r, path))
+		return 0;
+	(void)err_set(e, ERR_POLICY_DENIED,
+		      "a commit of %s has %s, which is masked: what it says there is not the file",
+		      ref, term_escape_cut(shown, sizeof(shown), path, strlen(path)));
+	return err_hint(e, "nothing was changed; in the session: git rm --cached -f and git commit "
+			   "--amend; or apply paths, without commits");
 }
 
 static int read_all(int fd, char **ret, size_t *ret_n, struct err *e)
@@ -229,7 +260,7 @@ int unseen_find(const struct review *r, const struct changes *c, const struct ap
 		int scratch, struct unseen *ret, struct err *e)
 {
 	struct commits m = {.bundle = -1};
-	const struct view v = {.r = r, .c = c, .u = ret};
+	struct view v = {.r = r, .c = c, .u = ret};
 	AUTO_FREE char *text = NULL;
 	AUTO_FD int list = -1;
 	size_t n = 0;
@@ -241,10 +272,26 @@ int unseen_find(const struct review *r, const struct changes *c, const struct ap
 		if (rc == 0)
 			rc = read_all(list, &text, &n, e);
 		if (rc == 0)
-			rc = judge(&v, text, n, e);
+			rc = each_entry(text, n, judge, &v, e);
 	}
 	commits_release(&m);
 	return rc;
+}
+
+int unseen_check_masked(const struct review *r, const struct changes *c, const struct commits *m,
+			int scratch, struct err *e)
+{
+	struct view v = {.r = r, .c = c};
+	AUTO_FREE char *text = NULL;
+	size_t n = 0;
+
+	if (r->masks < 0 || !m->n)
+		return 0;
+	AUTO_FD int list = -1;
+	if (commits_list(r, c, scratch, m, MAX_UNSEEN_LIST, &list, e) < 0 ||
+	    read_all(list, &text, &n, e) < 0)
+		return -1;
+	return each_entry(text, n, refuse_masked, &v, e);
 }
 
 void unseen_release(struct unseen *u)

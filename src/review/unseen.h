@@ -32,3 +32,10 @@ NODISCARD int unseen_find(const struct review *r, const struct changes *c,
 			  const struct applied *applied, int scratch, struct unseen *ret,
 			  struct err *e);
 void unseen_release(struct unseen *u);
+
+/*
+ * POLICY_DENIED if a moved branch has something at a masked path now: it would be tracked from then
+ * on, and a person's next commit would have the file itself.
+ */
+NODISCARD int unseen_check_masked(const struct review *r, const struct changes *c,
+				  const struct commits *m, int scratch, struct err *e);

@@ -309,6 +309,7 @@ struct reading {
 	struct nameset *candidates; /* those that are there get value 1 */
 	struct nameset *names;      /* or NULL: what looks like a secret is put there */
 	struct nameset *also;       /* and what is in here; NULL: nothing */
+	bool unread;                /* git may understand it, we do not */
 };
 
 static bool take_entry(void *self, const struct gitindex_entry *e)
@@ -337,15 +338,18 @@ static bool take_entry(void *self, const struct gitindex_entry *e)
 	return true;
 }
 
+/* Whether it is split. */
 static bool read_bytes(struct reading *r, const char *bytes, size_t n)
 {
 	bool split = false;
 	struct err ignored = {0};
 
-	return bytes &&
-	       (gitindex_each(bytes, n, 20, take_entry, r, &split, &ignored) == 0 ||
-		gitindex_each(bytes, n, 32, take_entry, r, &split, &ignored) == 0) &&
-	       split;
+	if (!bytes || (gitindex_each(bytes, n, 20, take_entry, r, &split, &ignored) < 0 &&
+		       gitindex_each(bytes, n, 32, take_entry, r, &split, &ignored) < 0)) {
+		r->unread = true;
+		return false;
+	}
+	return split;
 }
 
 static void read_index(struct reading *r, const char *git, int fd, const struct stat *st)
@@ -362,7 +366,7 @@ static void read_index(struct reading *r, const char *git, int fd, const struct 
 			continue;
 		AUTO_FD int in = guard_open_file(git, e->d_name, &shared);
 		AUTO_FREE char *text = in < 0 ? NULL : guard_read_file(in, &shared, MAX_GIT_INDEX);
-		if (text)
+		if (in >= 0)
 			(void)read_bytes(r, text, (size_t)shared.st_size);
 	}
 	if (d)
@@ -445,6 +449,15 @@ void masked_tracked(struct guard *g, struct nameset *candidates, const struct na
 	"git tracks it now, with what it reads as inside: a commit on the host would hold " \
 	"its real content; git rm --cached -f ends that"
 
+static void tell_unread(struct guard *g, const struct guard_repo *repo)
+{
+	AUTO_BUF path = BUF_INIT(2 * PATH_TEXT);
+
+	(void)buf_printf(&path, "%s/index", repo->git);
+	guard_tell(g, buf_cstr(&path), GUARD_MASK_TRACKED,
+		   "it cannot be read by us: git may track a masked file now", NULL);
+}
+
 void masked_note_index(struct guard *g)
 {
 	for (size_t i = 0; i < g->repo_count; i++) {
@@ -458,7 +471,10 @@ void masked_note_index(struct guard *g)
 			continue;
 		read_index(&r, repo->git, repo->index, &repo->index_st);
 		r.names = &now;
+		r.unread = false;
 		read_index(&r, repo->git, fd, &st);
+		if (r.unread && g->masks.n)
+			tell_unread(g, repo);
 		for (size_t k = 0; k < now.cap; k++) {
 			if (!now.v[k] || nameset_get(&old, now.v[k], NULL))
 				continue;

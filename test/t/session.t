@@ -541,8 +541,23 @@ def secrets(who):
                 added = p.exec(s, "cd nest; echo n >new; git add -A; git ls-files; git check-ignore .env")
                 tap.ok(added.out == "g\nnew\n.env\n",
                        f"git in a repository of the project's ignores what is masked there, {who.name}", added)
+            forced(p, how, *options)
         finally:
             p.close()
+
+
+def forced(p, how, *options):
+    """A commit that has something at a masked path is not applied, and names the way out."""
+    s = p.new(*options)
+    p.exec(s, "git add -f .env; git commit -qm sneaky")
+    refs = p.sh("git rev-parse HEAD; git ls-files").out
+    refused = p.run([SANDGLASS, "apply", s])
+    same = p.sh("git rev-parse HEAD; git ls-files").out == refs
+    p.exec(s, "git rm -q --cached -f .env; echo new >late; git add late; git commit -q --amend -m good")
+    good = p.run([SANDGLASS, "apply", s])
+    tap.ok(code(refused) == "POLICY_DENIED" and ".env, which is masked" in refused.err and same and
+           good.status == 0 and "late" in p.sh("git ls-files").out,
+           f"a commit with a masked file is not applied, {how}, {p.who.name}", refused, good)
 
 
 def under_way(p, s):
