@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import shim  # pylint: disable=wrong-import-position
 import tap  # pylint: disable=wrong-import-position
 from handmade import Session, git  # pylint: disable=wrong-import-position
-from place import Place, SANDGLASS, identities_once  # pylint: disable=wrong-import-position
+from place import Place, SANDGLASS, identities_once, wait_for  # pylint: disable=wrong-import-position
 from term import Missing, Term  # pylint: disable=wrong-import-position
 
 ASK = r"Type yes to go on: "
@@ -246,7 +246,8 @@ def told_to_end(who):
         os.kill(term.pid, signal.SIGTERM)
         status = term.ended(60)
     tap.ok(status == -signal.SIGTERM, f"{name}: told to end it ends by that signal", status)
-    tap.ok("987" not in commands() and not leftovers(w), f"{name}: and cleans up",
+    gone = wait_for(lambda: "987" not in commands(), 20)
+    tap.ok(gone and not leftovers(w), f"{name}: and cleans up",
            leftovers(w))
     tap.ok(w.branch() not in w.refs(), f"{name}: without a push")
 
