@@ -109,15 +109,22 @@ static void warn_host(struct set *s, const struct set_host *h, const char *what,
 	findings_add(&s->findings, true, h->from->file, h->v->at, key, &e);
 }
 
+/* Those of all files; what is wrong with one is a finding of its own. */
+static void rules_of(const struct set *s, struct egress_set *ret)
+{
+	struct err ignored = {0};
+
+	for (size_t i = 0; i < s->host_count; i++)
+		(void)!egress_set_add(ret, (enum egress_list)s->hosts[i].v->list,
+				      s->hosts[i].v->text, "", &ignored);
+}
+
 /* Rules that are right, and open more than they seem to. */
 static void warn_hosts(struct set *s)
 {
 	AUTO_EGRESS_SET all = {0};
-	struct err ignored_too = {0};
 
-	for (size_t i = 0; i < s->host_count; i++)
-		(void)!egress_set_add(&all, (enum egress_list)s->hosts[i].v->list,
-				      s->hosts[i].v->text, "", &ignored_too);
+	rules_of(s, &all);
 	for (size_t i = 0; i < s->host_count; i++) {
 		const struct set_host *h = &s->hosts[i];
 		AUTO_BUF broad = BUF_INIT(512);
@@ -160,11 +167,8 @@ static void warn_secret(struct set *s, size_t i, const char *text, const struct 
 static void warn_secrets(struct set *s)
 {
 	AUTO_EGRESS_SET all = {0};
-	struct err ignored = {0};
 
-	for (size_t i = 0; i < s->host_count; i++)
-		(void)!egress_set_add(&all, (enum egress_list)s->hosts[i].v->list,
-				      s->hosts[i].v->text, "", &ignored);
+	rules_of(s, &all);
 	for (size_t i = 0; i < s->secret_count; i++) {
 		AUTO_FREE char *hosts = strdup(s->secrets[i].v->rule.hosts);
 		char *rest = NULL;

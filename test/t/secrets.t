@@ -13,21 +13,15 @@ import json
 import os
 import secrets
 import shutil
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-import pki  # noqa: E402
 import tap  # noqa: E402
-import world as worlds  # noqa: E402
-from canary import Server, forms, header, holds  # noqa: E402
-from place import SANDGLASS, Place, identities_once  # noqa: E402
-from world import ALLOWED, OTHER  # noqa: E402
+from canary import Server, forms, header, holds, run_parts  # noqa: E402
+from place import SANDGLASS, Place  # noqa: E402
 
 TLS, PLAIN = 8443, 8081
 CURL = "curl -sS -m 20 "
-STORE = "/etc/ssl/certs/ca-certificates.crt"
 
 
 class Box:
@@ -39,6 +33,9 @@ class Box:
         self.filed, self.told = "f/" + secrets.token_urlsafe(18), "c+" + secrets.token_urlsafe(18)
         self.place.write(f"{self.place.home}/token", self.filed + "\n", 0o600)
         self.place.write(f"{self.place.home}/tell", f"#!/bin/sh\necho '{self.told}'\n", 0o755)
+
+    def close(self):
+        self.place.close()
 
     def row(self, good, name, *why):
         return tap.ok(good, f"{name} ({self.who.name})", *why)
@@ -258,24 +255,5 @@ def nowhere(box):
 PARTS = (inspected, requests, replaced, sources, hidden, nowhere)
 
 
-def main():
-    world = worlds.begin()
-    top = tempfile.mkdtemp(prefix="sgs.")
-    keys = pki.make(top)
-    subprocess.run(["mount", "--bind", keys.store, os.path.realpath(STORE)], check=True)
-    world.names.update({"one.test": [ALLOWED], "two.test": [OTHER]})
-    tls, plain = Server(TLS, keys.pair("one")), Server(PLAIN)
-    for who in identities_once():
-        box = Box(who, tls, plain)
-        for part in PARTS:
-            if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
-                tap.attempt(f"{part.__name__} ({who.name})", part, box)
-        box.place.close()
-    subprocess.run(["umount", os.path.realpath(STORE)], check=False)
-    shutil.rmtree(top, ignore_errors=True)
-    world.close()
-    return tap.done()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_parts(PARTS, lambda keys: (Server(TLS, keys.pair("one")), Server(PLAIN)), Box))

@@ -11,25 +11,18 @@ import json
 import os
 import re
 import secrets
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-import pki  # noqa: E402
 import tap  # noqa: E402
-import world as worlds  # noqa: E402
-from canary import Server, forms, header, holds  # noqa: E402
-from place import SANDGLASS, identities_once, wait_for  # noqa: E402
+from canary import Server, forms, header, holds, run_parts  # noqa: E402
+from place import SANDGLASS, wait_for  # noqa: E402
 from session import Sessions, code  # noqa: E402
-from world import ALLOWED, OTHER  # noqa: E402
 
 TLS, PLAIN = 8443, 8081
 CURL = "curl -sS -m 20 "
 SAYS = CURL + "-o /dev/null -w '%{http_code} ' "
-STORE = "/etc/ssl/certs/ca-certificates.crt"
 BEARER = "-H \"Authorization: Bearer $API_TOKEN\" "
 ONE, TWO = f"https://one.test:{TLS}", f"https://two.test:{TLS}"
 
@@ -44,6 +37,9 @@ class Box:
         self.lost = []  # what only commands were given: in queries, headers, bodies
         self.token = f"{self.p.home}/token"
         self.p.write(self.token, self.filed + "\n", 0o600)
+
+    def close(self):
+        self.p.close()
 
     def row(self, good, name, *why):
         return tap.ok(good, f"{name} ({self.who.name})", *why)
@@ -331,24 +327,5 @@ def nowhere(box):
 PARTS = (used, requests, restarted, reviewed, logged, said, nowhere)
 
 
-def main():
-    world = worlds.begin()
-    top = tempfile.mkdtemp(prefix="sgs.")
-    keys = pki.make(top)
-    subprocess.run(["mount", "--bind", keys.store, os.path.realpath(STORE)], check=True)
-    world.names.update({"one.test": [ALLOWED], "two.test": [OTHER]})
-    tls = Server(TLS, keys.pair("one"))
-    for who in identities_once():
-        box = Box(who, tls)
-        for part in PARTS:
-            if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
-                tap.attempt(f"{part.__name__} ({who.name})", part, box)
-        box.p.close()
-    subprocess.run(["umount", os.path.realpath(STORE)], check=False)
-    shutil.rmtree(top, ignore_errors=True)
-    world.close()
-    return tap.done()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_parts(PARTS, lambda keys: (Server(TLS, keys.pair("one")),), Box))

@@ -2,10 +2,23 @@
 """A server that keeps what it was asked, and the forms in which a value could come to light."""
 
 import base64
+import os
+import shutil
 import socketserver
 import ssl
+import subprocess
+import sys
+import tempfile
 import threading
 import urllib.parse
+
+import pki
+import tap
+import world as worlds
+from place import identities_once
+from world import ALLOWED, OTHER
+
+STORE = "/etc/ssl/certs/ca-certificates.crt"
 
 
 class Server:
@@ -85,3 +98,26 @@ def needles(value):
 
 def holds(data, value):
     return any(n in data for n in needles(value))
+
+
+def run_parts(parts, start, make_box):
+    """
+    Each part (all, or those that the command line names) with a box of each identity, in a world
+    where one.test and two.test are servers that `start` makes with keys whose authority is trusted.
+    """
+    world = worlds.begin()
+    top = tempfile.mkdtemp(prefix="sgs.")
+    keys = pki.make(top)
+    subprocess.run(["mount", "--bind", keys.store, os.path.realpath(STORE)], check=True)
+    world.names.update({"one.test": [ALLOWED], "two.test": [OTHER]})
+    servers = start(keys)
+    for who in identities_once():
+        box = make_box(who, *servers)
+        for part in parts:
+            if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
+                tap.attempt(f"{part.__name__} ({who.name})", part, box)
+        box.close()
+    subprocess.run(["umount", os.path.realpath(STORE)], check=False)
+    shutil.rmtree(top, ignore_errors=True)
+    world.close()
+    return tap.done()
